@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+
+#include <cleave/detail/optim/moments.hpp>
+#include <cleave/device/device.hpp>
+#include <cleave/optim/groups.hpp>
+
+namespace cleave::optim {
+
+struct AdamWOptions {
+  double learning_rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 1e-2;
+};
+
+/// Adam with decoupled weight decay (Loshchilov and Hutter, 2019; torch.optim.AdamW), on this rank's shards. Its two moments
+/// exist from construction.
+template <typename Model, parameter_groups Groups = DecayMatrices>
+class AdamW {
+public:
+  static constexpr int moments = 2;
+
+  explicit AdamW(Model& model, AdamWOptions options = {}, Groups = {}) : model_(model), options_(options), moments_(model) {}
+
+  void set_learning_rate(double learning_rate) { options_.learning_rate = learning_rate; }
+
+  /// One step on the gradients since the last one, which are used up. Throws Error when there are none. A collective.
+  void step() {
+    ++steps_;
+    double const gradient_scale = model_.gradient_scale();
+    model_.step([&](auto& stream, Parameter const& parameter, auto weights, Index state, auto gradient) {
+      GroupScale const scale = Groups::scales[Groups::group_of(parameter)];
+      op::AdamW const update{options_.learning_rate * scale.learning_rate, options_.beta1, options_.beta2, options_.epsilon,
+                             options_.weight_decay * scale.weight_decay, gradient_scale, steps_};
+      stream.run(update, weights, moments_.part(0, state, weights.size), moments_.part(1, state, weights.size), gradient);
+    });
+  }
+
+  /// Bytes of optimizer state on this rank.
+  [[nodiscard]] Index allocated() const { return moments_.allocated(); }
+
+private:
+  Model& model_;
+  AdamWOptions options_;
+  cleave::detail::Moments<Model, moments> moments_;
+  std::int64_t steps_ = 0;
+};
+
+} // namespace cleave::optim

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+
+#include <cleave/core/error.hpp>
+#include <cleave/detail/optim/moments.hpp>
+#include <cleave/device/device.hpp>
+#include <cleave/optim/groups.hpp>
+
+namespace cleave::optim {
+
+struct SgdOptions {
+  double learning_rate = 1e-2;
+  double momentum = 0; ///< below 1; 0: plain
+  bool nesterov = false;
+  double weight_decay = 0; ///< added to the gradient
+};
+
+/// Stochastic gradient descent with momentum (torch.optim.SGD, dampening 0), on this rank's shards. Its one moment exists
+/// from construction.
+template <typename Model, parameter_groups Groups = DecayMatrices>
+class Sgd {
+public:
+  static constexpr int moments = 1;
+
+  /// Throws InvalidArgument when Nesterov's form is asked for without momentum.
+  explicit Sgd(Model& model, SgdOptions options = {}, Groups = {}) : model_(model), options_(options), moments_(model) {
+    if (options.nesterov && options.momentum <= 0) {
+      throw InvalidArgument("cleave::optim::Sgd: nesterov with a momentum of {}: expected more than 0. Give a momentum, or "
+                            "leave nesterov out.",
+                            options.momentum);
+    }
+  }
+
+  void set_learning_rate(double learning_rate) { options_.learning_rate = learning_rate; }
+
+  /// One step on the gradients since the last one, which are used up. Throws Error when there are none. A collective.
+  void step() {
+    ++steps_;
+    double const gradient_scale = model_.gradient_scale();
+    model_.step([&](auto& stream, Parameter const& parameter, auto weights, Index state, auto gradient) {
+      GroupScale const scale = Groups::scales[Groups::group_of(parameter)];
+      op::Sgd const update{options_.learning_rate * scale.learning_rate,  options_.momentum, options_.nesterov,
+                           options_.weight_decay * scale.weight_decay,    gradient_scale,    steps_};
+      stream.run(update, weights, moments_.part(0, state, weights.size), gradient);
+    });
+  }
+
+  /// Bytes of optimizer state on this rank.
+  [[nodiscard]] Index allocated() const { return moments_.allocated(); }
+
+private:
+  Model& model_;
+  SgdOptions options_;
+  cleave::detail::Moments<Model, moments> moments_;
+  std::int64_t steps_ = 0;
+};
+
+} // namespace cleave::optim
