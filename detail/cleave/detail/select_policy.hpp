@@ -25,12 +25,10 @@ consteval std::size_t first_policy() {
 template <typename Category, typename Default, typename... Args>
 using select_policy = type_at<first_policy<Category, Args..., Default>(), Args..., Default>;
 
-/// Named after the category it judges, so that a compiler prints that and nothing longer.
 template <typename Category, int Count>
 struct check_unique {
-  static_assert(Count <= 1, "cleave::ShardedModule: two policies of one category were given (the category is the first "
-                            "argument of check_unique below). Keep one; order does not matter.");
-  static constexpr bool value = true;
+  static_assert(Count <= 1, "cleave::ShardedModule: two policies of one category are in the pack (see check_unique<category, "
+                            "number>). Keep one of them.");
 };
 
 } // namespace cleave::detail

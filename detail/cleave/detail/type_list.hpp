@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <type_traits>
 #include <utility>
 
 namespace cleave::detail {
@@ -39,12 +40,24 @@ constexpr T const& get(indexed<I, T> const& element) {
 }
 
 template <std::size_t I, typename T>
-std::type_identity<T> find_type(indexed<I, T>*);
+struct numbered {};
+template <typename Indices, typename... Ts>
+struct numbered_set;
+template <std::size_t... Is, typename... Ts>
+struct numbered_set<std::index_sequence<Is...>, Ts...> : numbered<Is, Ts>... {};
+
+template <std::size_t I, typename T>
+std::type_identity<T> find_type(numbered<I, T>*);
 
 /// The I-th type of a pack.
 template <std::size_t I, typename... Ts>
 using type_at = typename decltype(detail::find_type<I>(
-    static_cast<indexed_set<std::index_sequence_for<Ts...>, Ts...>*>(nullptr)))::type;
+    static_cast<numbered_set<std::index_sequence_for<Ts...>, Ts...>*>(nullptr)))::type;
+
+/// Makes the compiler look at a check: a class named after what it judges, so that compilers print that, with assertions
+/// in it. Always true, for a compiler may refuse to read a member of a class whose assertion failed.
+template <typename Check>
+inline constexpr bool looked_at = sizeof(Check) > 0;
 
 /// Element i is the sum of the values before it.
 template <int... Values>

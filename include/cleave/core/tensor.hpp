@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 
 namespace cleave {
@@ -26,6 +27,7 @@ struct Vector {
   {
     return {data, size};
   }
+  constexpr operator std::span<T>() const { return {data, static_cast<std::size_t>(size)}; }
 };
 
 /// A row-major view: element (r, c) lies at data[r * stride + c].

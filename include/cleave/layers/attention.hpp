@@ -8,6 +8,15 @@
 #include <cleave/layers/sequential.hpp>
 
 namespace cleave {
+namespace detail {
+
+template <int Width, int Heads>
+struct check_heads {
+  static_assert(Heads > 0 && Width % Heads == 0, "cleave::CausalAttention<Width, Heads>: the width does not divide into heads (see "
+                                                 "check_heads<width, heads>). Make it a multiple.");
+};
+
+} // namespace detail
 
 /// softmax(q k^T / sqrt(head width), causal) v for each head: (rows, 3 Width) -> (rows, Width), where a row holds
 /// queries, keys and values (Vaswani et al., 2017; torch's scaled_dot_product_attention with is_causal).
@@ -16,8 +25,7 @@ namespace cleave {
 /// al., 2022).
 template <int Width, int Heads>
 struct CausalAttention {
-  static_assert(Heads > 0 && Width % Heads == 0,
-                "cleave::CausalAttention<Width, Heads>: the width does not divide into heads. Make it a multiple.");
+  static_assert(detail::looked_at<detail::check_heads<Width, Heads>>);
 
   static constexpr int inputs = 3 * Width;
   static constexpr int outputs = Width;

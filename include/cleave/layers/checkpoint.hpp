@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include <cleave/layers/layer.hpp>
 
@@ -12,11 +13,13 @@ template <layer L>
 struct Checkpoint {
   static constexpr int inputs = L::inputs;
   static constexpr int outputs = L::outputs;
+  static constexpr int vocabulary = cleave::vocabulary<L>;
+  static constexpr int longest_sequence = cleave::longest_sequence<L>;
   static constexpr bool names_itself = cleave::names_itself<L>;
 
   template <typename T>
   struct Saved {
-    Matrix<T const> input;
+    std::conditional_t<(vocabulary > 0), Tokens, Matrix<T const>> input;
     std::uint64_t draws = 0; // random masks drawn before L: recomputation draws the same
   };
 
@@ -25,9 +28,8 @@ struct Checkpoint {
     cleave::for_each_parameter<L>(prefix, visit);
   }
 
-  template <typename P>
-  static constexpr void forward(P& pass, WeightsOf<P> weights, InputOf<P> x, OutputOf<P> y,
-                                Saved<ScalarOf<P>>& saved) {
+  template <typename P, typename X>
+  static constexpr void forward(P& pass, WeightsOf<P> weights, X x, OutputOf<P> y, Saved<ScalarOf<P>>& saved) {
     saved = {x, pass.draws};
     Index const mark = pass.arena.mark();
     typename L::template Saved<ScalarOf<P>> inner{};

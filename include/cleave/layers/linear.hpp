@@ -31,8 +31,8 @@ private:
   static constexpr bool stored_in_out = Options.layout == WeightLayout::in_out;
   static constexpr Extents weight_shape = stored_in_out ? Extents{In, Out} : Extents{Out, In};
   static constexpr Initialiser first_weight =
-      Options.deviation > 0 ? init::normal(Options.deviation) : init::fan_in(In);
-  static constexpr Initialiser first_bias = Options.deviation > 0 ? init::zeros() : init::fan_in(In);
+      Options.deviation > 0 ? init::normal(Options.deviation) : init::fan_in(In > 0 ? In : 1);
+  static constexpr Initialiser first_bias = Options.deviation > 0 ? init::zeros() : init::fan_in(In > 0 ? In : 1);
 
   static constexpr auto declare() {
     if constexpr (Options.bias) {

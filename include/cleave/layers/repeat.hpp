@@ -3,9 +3,19 @@
 #include <array>
 #include <cstddef>
 
+#include <cleave/detail/type_list.hpp>
 #include <cleave/layers/layer.hpp>
 
 namespace cleave {
+namespace detail {
+
+template <int Inputs, int Outputs>
+struct check_repeat {
+  static_assert(Inputs == Outputs, "cleave::Repeat<N, L>: L returns another number of features than it takes (see "
+                                   "check_repeat<inputs, outputs>), so it cannot follow itself. Give it equal widths.");
+};
+
+} // namespace detail
 
 /// N layers of one kind, each with weights of its own, called "0", "1", ... L is instantiated once, however large N is.
 ///
@@ -13,12 +23,11 @@ namespace cleave {
 template <int N, layer L>
 struct Repeat {
   static_assert(N > 0, "cleave::Repeat<N, L>: N is not positive. Repeat the layer at least once.");
-  static_assert(L::inputs == L::outputs,
-                "cleave::Repeat<N, L>: L does not return as many features as it takes, so it cannot follow itself. "
-                "Give it equal widths.");
+  static_assert(detail::looked_at<detail::check_repeat<L::inputs, L::outputs>>);
 
   static constexpr int inputs = L::inputs;
   static constexpr int outputs = L::outputs;
+  static constexpr int longest_sequence = cleave::longest_sequence<L>;
   static constexpr bool saves_output = cleave::saves_output<L>;
 
   template <typename T>
@@ -51,7 +60,7 @@ struct Repeat {
     Index const mark = pass.arena.mark();
     std::array const between{pass.activation(N > 1 ? dy.columns : 0), pass.activation(N > 2 ? dy.columns : 0)};
     for (std::size_t i = N; i-- != 0;) {
-      OutputOf<P> const out = i == 0 ? dx : between[i % 2];
+      OutputOf<P> const out = i == 0 ? dx : between[(i - 1) % 2];
       L::backward(pass, weights.skip(first_slot(i)), gradients.skip(first_slot(i)), saved.inner[i], dy, out);
       dy = out;
     }

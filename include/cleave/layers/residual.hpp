@@ -1,18 +1,27 @@
 #pragma once
 
+#include <cleave/detail/type_list.hpp>
 #include <cleave/layers/layer.hpp>
 
 namespace cleave {
+namespace detail {
+
+template <int Inputs, int Outputs>
+struct check_residual {
+  static_assert(Inputs == Outputs, "cleave::Residual<L>: L returns another number of features than it takes (see "
+                                   "check_residual<inputs, outputs>), so x cannot be added. Give it equal widths.");
+};
+
+} // namespace detail
 
 /// y = x + L(x): (rows, n) -> (rows, n). (He et al., 2015.)
 template <layer L>
 struct Residual {
-  static_assert(L::inputs == L::outputs,
-                "cleave::Residual<L>: L does not return as many features as it takes, so x cannot be added. "
-                "Give it equal widths.");
+  static_assert(detail::looked_at<detail::check_residual<L::inputs, L::outputs>>);
 
   static constexpr int inputs = L::inputs;
   static constexpr int outputs = L::outputs;
+  static constexpr int longest_sequence = cleave::longest_sequence<L>;
   static constexpr bool names_itself = cleave::names_itself<L>;
 
   template <typename T>

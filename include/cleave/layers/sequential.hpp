@@ -15,7 +15,7 @@ namespace cleave {
 template <layer... Ls>
 struct Sequential {
   static_assert(sizeof...(Ls) > 0, "cleave::Sequential<>: there is no layer. List at least one.");
-  static_assert(detail::all_fit<Ls...>());
+  static_assert(detail::checked_fit<Ls...>);
 
   static constexpr int inputs = detail::first_width<Ls::inputs...>();
   static constexpr int outputs = detail::last_width<Ls::outputs...>();
@@ -58,9 +58,9 @@ public:
     for (auto const& output : saved.outputs) {
       width = std::max(width, output.columns);
     }
-    OutputOf<P> const even = pass.activation(count > 1 ? width : 0);
-    OutputOf<P> const odd = pass.activation(count > 2 ? width : 0);
-    backward_from<count - 1>(pass, weights, gradients, saved, dy, dx, {even, odd});
+    OutputOf<P> const first = pass.activation(count > 1 ? width : 0);
+    OutputOf<P> const second = pass.activation(count > 2 ? width : 0);
+    backward_from<count - 1>(pass, weights, gradients, saved, dy, dx, {first, second});
     pass.arena.release(mark);
   }
 
@@ -87,7 +87,7 @@ private:
     if constexpr (I == 0) {
       Layer<I>::backward(pass, w, g, inner, dy, dx);
     } else {
-      OutputOf<P> const mine(between[I % 2].data, pass.rows(), saved.outputs[I - 1].columns);
+      OutputOf<P> const mine(between[(I - 1) % 2].data, pass.rows(), saved.outputs[I - 1].columns);
       Layer<I>::backward(pass, w, g, inner, dy, mine);
       backward_from<I - 1>(pass, weights, gradients, saved, InputOf<P>(mine), dx, between);
     }

@@ -29,14 +29,15 @@ public:
 
   /// One step on the gradients since the last one, which are used up. Throws Error when there are none. A collective.
   void step() {
-    ++steps_;
+    std::int64_t const number = steps_ + 1;
     double const gradient_scale = model_.gradient_scale();
     model_.step([&](auto& stream, Parameter const& parameter, auto weights, Index state, auto gradient) {
       GroupScale const scale = Groups::scales[Groups::group_of(parameter)];
       op::AdamW const update{options_.learning_rate * scale.learning_rate, options_.beta1, options_.beta2, options_.epsilon,
-                             options_.weight_decay * scale.weight_decay, gradient_scale, steps_};
+                             options_.weight_decay * scale.weight_decay, gradient_scale, number};
       stream.run(update, weights, moments_.part(0, state, weights.size), moments_.part(1, state, weights.size), gradient);
     });
+    steps_ = number; // a step that threw does not count
   }
 
   /// Bytes of optimizer state on this rank.

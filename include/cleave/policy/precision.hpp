@@ -24,7 +24,7 @@ struct Full {
   using policy_category = category::precision;
   using Master = T;
   using Compute = T;
-  using Reduce = T;
+  using Reduce = accumulator_t<T>;
 
   static_assert(!std::same_as<T, bfloat16>,
                 "cleave::precision::Full<bfloat16>: master weights in 16 bits lose small updates. "

@@ -27,12 +27,13 @@ struct MeanOverWeight {
   static constexpr double share(double weight) { return weight; }
 };
 
-/// The mean over ranks and micro-batches of their mean losses, whatever their sizes (PyTorch's FSDP and DDP).
+/// The mean over ranks and micro-batches of their mean losses, whatever their sizes (PyTorch's FSDP and DDP). Those where no
+/// row counts have no mean, and are left out.
 struct MeanOverRanks {
   using policy_category = category::reduction;
   static constexpr bool divides = true;
   static constexpr double seed(double weight) { return weight > 0 ? 1 / weight : 0; }
-  static constexpr double share(double /*weight*/) { return 1; }
+  static constexpr double share(double weight) { return weight > 0 ? 1 : 0; }
 };
 
 /// The sum over all rows; nothing is divided.

@@ -31,14 +31,31 @@ consteval int least_limit() {
   return least;
 }
 
-/// Named after the two widths it judges, so that a compiler prints them.
+template <int Outputs, int NextInputs>
+inline constexpr bool widths_fit = Outputs == NextInputs || Outputs == any_width || NextInputs == any_width;
+
 template <int Outputs, int NextInputs>
 struct check_fit {
-  static_assert(Outputs == NextInputs || Outputs == any_width || NextInputs == any_width,
-                "cleave::Sequential: a layer's outputs are not the next layer's inputs (check_fit<outputs, inputs> below "
-                "has both numbers). Make the two widths equal.");
-  static constexpr bool value = true;
+  static_assert(widths_fit<Outputs, NextInputs>,
+                "cleave::layer: one layer's outputs are not the next layer's inputs (see check_fit<outputs, inputs> for both "
+                "numbers). Make the two widths equal.");
 };
+
+/// Whether no layer but the first starts from tokens: rows arrive at the others.
+template <typename... Ls>
+inline constexpr bool tokens_come_first = [] {
+  bool first = true;
+  bool right = true;
+  ((right = right && (first || vocabulary<Ls> == 0), first = false), ...);
+  return right;
+}();
+
+template <typename... Ls>
+struct check_tokens_first {
+  static_assert(tokens_come_first<Ls...>,
+                "cleave::layer: a layer that starts from tokens stands behind another layer. Put the Embedding first.");
+};
+
 
 /// Features a row that a layer returns. A loss ends the row: it returns none.
 template <typename L>
@@ -60,15 +77,16 @@ inline constexpr std::array<int, sizeof...(Ls)> arriving_widths = [] {
   return widths;
 }();
 
-template <typename... Ls, std::size_t... I>
-consteval bool all_fit(std::index_sequence<I...>) {
-  return (... && check_fit<arriving_widths<Ls...>[I], int{Ls::inputs}>::value);
-}
-/// Whether each layer takes what the layers before it return. Otherwise a static_assert says where not.
+template <typename Indices, typename... Ls>
+inline constexpr bool checked_widths = true;
+template <std::size_t... I, typename... Ls>
+inline constexpr bool checked_widths<std::index_sequence<I...>, Ls...> =
+    (... && looked_at<check_fit<arriving_widths<Ls...>[I], int{Ls::inputs}>>);
+
+/// Looks whether each layer takes what the layers before it return. Always true, as looked_at is.
 template <typename... Ls>
-consteval bool all_fit() {
-  return detail::all_fit<Ls...>(std::index_sequence_for<Ls...>{});
-}
+inline constexpr bool checked_fit =
+    checked_widths<std::index_sequence_for<Ls...>, Ls...> && looked_at<check_tokens_first<Ls...>>;
 
 /// How many features a row of L's output has, given its input.
 template <typename L, typename T>
@@ -77,8 +95,8 @@ constexpr Index output_width(Matrix<T> x) {
 }
 template <typename L>
 constexpr Index output_width(Tokens) {
-  static_assert(L::outputs != any_width, "cleave::Sequential: tokens go into a layer that takes rows of features. "
-                                         "Begin with an Embedding.");
+  static_assert(L::outputs != any_width,
+                "cleave::layer: tokens go into a layer that takes rows of features. Begin with an Embedding.");
   return L::outputs;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cleave/core/arena.hpp>
 #include <cleave/core/tensor.hpp>
+#include <cleave/device/device.hpp>
 #include <cleave/device/operations.hpp>
 
 namespace cleave::detail {

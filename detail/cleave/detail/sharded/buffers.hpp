@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include <cleave/core/arena.hpp>
 #include <cleave/layers/layer_list.hpp>
@@ -15,6 +16,24 @@ namespace cleave::detail {
 using Regions = std::array<Arena, buffer_kinds>;
 
 constexpr Arena& region(Regions& regions, Buffer buffer) { return regions[static_cast<std::size_t>(buffer)]; }
+
+/// Allocates each region of a plan, and an arena over it.
+template <typename Memory>
+std::array<Memory, buffer_kinds> allocate(MemoryPlan plan) {
+  plan[Buffer::optimizer_state] = 0; // the optimizer's own
+  plan[Buffer::workspace] = 0;       // the streams' own
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return std::array<Memory, buffer_kinds>{Memory(plan.bytes[I])...};
+  }(std::make_index_sequence<buffer_kinds>{});
+}
+template <typename Memory>
+Regions arenas_over(std::array<Memory, buffer_kinds> const& memory) {
+  Regions regions;
+  for (std::size_t i = 0; i != buffer_kinds; ++i) {
+    regions[i] = Arena(memory[i].data(), memory[i].size());
+  }
+  return regions;
+}
 
 /// A model's inputs or targets on the device: token (or class) ids, or rows of features.
 template <typename Master>
@@ -34,7 +53,7 @@ constexpr Staging<Master> cut_staging(Arena& arena, Index rows, int width) {
 
 /// Features a row of a model's input has; 0: it starts from token ids.
 template <typename C>
-inline constexpr int input_width = vocabulary<typename C::Chain::First> > 0 ? 0 : int{C::Chain::First::inputs};
+inline constexpr int input_width = C::Chain::input_width;
 
 /// Numbers a row of a model's targets has; 0: they are class ids. Without a loss, the row is the output's gradient.
 template <typename C>

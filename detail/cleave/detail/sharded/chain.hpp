@@ -125,37 +125,14 @@ inline constexpr auto root_layout =
 
 // -- slots: from a layer's parameters to places in its unit's flat parameter -----------
 
-struct Missing {
-  bool name = false;
-  bool shape = false;
-  bool unique = true;
-};
+/// What names begin with inside the entry's unit: in the root, they are full names.
+template <typename E>
+inline constexpr Name prefix_in_unit = E::in_root ? E::prefix(0) : Name{};
 
-template <typename L, auto const& Layout>
-consteval Missing missing(Name prefix) {
-  Missing found;
-  cleave::for_each_parameter<L>(prefix, [&](Parameter const& parameter) {
-    Placement const* place = Layout.find(parameter.name);
-    found.name = found.name || place == nullptr;
-    found.shape = found.shape || (place != nullptr && place->parameter.shape != parameter.shape);
-  });
-  for (Placement const& placement : Layout.placements) {
-    found.unique = found.unique && Layout.find(placement.parameter.name) == &placement;
-  }
-  return found;
-}
-
+/// Of an entry that check_model.hpp has looked at: every name is found.
 template <typename E, auto const& Layout>
 consteval std::array<Index, static_cast<std::size_t>(E::slots)> slots_in() {
-  constexpr Name prefix = E::in_root ? E::prefix(0) : Name{};
-  constexpr Missing found = detail::missing<typename E::Layer, Layout>(prefix);
-  static_assert(!found.name, "cleave::Tied<Text, L>: there is no parameter called Text in L's own unit. A tied parameter is "
-                             "one parameter with two views, so both layers must be in one unit (in a model's list: "
-                             "outside every Repeat). Put them there, or correct Text.");
-  static_assert(!found.shape, "cleave::Tied<Text, L>: L's parameter does not have the shape of the one called Text. "
-                              "Make the shapes equal.");
-  static_assert(found.unique, "cleave::Named: two parameters of one unit have the same name. Give their layers different "
-                              "names.");
+  constexpr Name prefix = prefix_in_unit<E>;
   std::array<Index, static_cast<std::size_t>(E::slots)> offsets{};
   std::size_t next = 0;
   cleave::for_each_parameter<typename E::Layer>(
@@ -177,6 +154,7 @@ struct Chain {
   static constexpr bool has_loss = loss_layer<Last>;
   static constexpr int body = static_cast<int>(entries) - (has_loss ? 1 : 0); // entries before the loss
   static constexpr int longest_sequence = detail::least_limit<cleave::longest_sequence<typename Entries::Layer>...>();
+  static constexpr int input_width = vocabulary<First> > 0 ? 0 : detail::first_width<int{Entries::Layer::inputs}...>();
   static constexpr int output_width = detail::last_width<outputs_of<typename Entries::Layer>()...>();
   static constexpr int units = (int{has_root} + ... + (Entries::is_unit ? Entries::count : 0));
   static constexpr std::array first_unit = [] {
@@ -262,8 +240,6 @@ template <typename List>
 struct chain_from;
 template <typename... Entries>
 struct chain_from<type_list<Entries...>> {
-  static_assert(sizeof...(Entries) > 0, "cleave::ShardedModule: there is no layer in the pack. List at least one.");
-  static_assert(detail::all_fit<typename Entries::Layer...>());
   using type = Chain<Entries...>;
 };
 

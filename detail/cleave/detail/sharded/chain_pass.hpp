@@ -56,8 +56,8 @@ public:
   }
 
   /// The two buffers that gradients between stages alternate in. Cut before the loss writes the first of them.
-  constexpr void cut_gradients() {
-    Index width = 0;
+  constexpr void cut_gradients(Matrix<T const> output) {
+    Index width = output.columns; // a model that is only a loss has no other
     visit_widths([&](Index w) { width = std::max(width, w); });
     between_ = {pass_.activation(width), pass_.activation(width)};
   }

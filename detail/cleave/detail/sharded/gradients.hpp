@@ -21,7 +21,7 @@ class Gradients {
   using Transfer = typename C::Device::template Transfer<Handle>;
 
 public:
-  Gradients(Lanes<C> lanes, Buffers<C> const& buffers) : lanes_(lanes), buffers_(buffers) { clear(); }
+  Gradients(Lanes<C> lanes, Buffers<C> const& buffers) : lanes_(lanes), buffers_(buffers) {}
 
   /// The unit's gradient, all zero the first time since it was reduced. The buffer's last reduction is waited for.
   G* open(int unit) {
@@ -60,10 +60,7 @@ public:
   void discard() { open_.fill(false); }
 
   /// Gradients were used, or are not wanted: the next reduction overwrites them.
-  void clear() {
-    open_.fill(false);
-    reduced_.fill(false);
-  }
+  void clear() { reduced_.fill(false); }
 
   /// Makes the reduced gradients whole on every rank, for a step on whole master weights (no sharding).
   void gather() {

@@ -89,7 +89,8 @@ public:
     requires(!has_loss)
   {
     guarded([&] {
-      stage_targets(gradient, pass_ ? pass_->rows() : 0);
+      require_forward(pending_);
+      stage_targets(gradient, pass_->rows());
       train_backward({0, weight, pending_});
     });
   }
@@ -109,13 +110,14 @@ public:
   void clear_gradients() {
     gradients_.clear();
     totals_.clear();
+    micro_batches_ = 0;
   }
 
   /// Elements of master weights on this rank, of all units one after the other: what optimizer state is kept for.
   [[nodiscard]] Index kept_elements() const { return kept_elements_; }
 
-  /// Calls update(stream, placement, first, master, state, gradient) for each parameter this rank keeps a part of:
-  /// elements first, ... of it, their place in the kept elements, and their gradient before `gradient_scale`. Then the
+  /// Calls update(stream, parameter, master, state, gradient) for each parameter this rank keeps a part of: the parameter
+  /// under its full name, the part, its place in the kept elements, and its gradient before `gradient_scale`. Then the
   /// weights are the new ones and the gradients are cleared. A collective.
   template <typename Update>
   void step(Update update) {
@@ -127,6 +129,13 @@ public:
   template <typename Visitor>
   void for_each_kept(bool written, Visitor visit);
 
+  /// Calls visit(full name, parameter) for each parameter of the model, unit by unit.
+  template <typename Visitor>
+  static void for_each_parameter(Visitor visit) {
+    C::Chain::for_each_placement(
+        [&](int, Name const& name, Placement const& placement) { visit(name, placement.parameter); });
+  }
+
   /// Calls visit(full name, placement, span<Master const>) for each whole parameter, unit by unit, on every rank.
   template <typename Visitor>
   void visit_parameters(Visitor visit) {
@@ -135,8 +144,15 @@ public:
   /// The same for the gradients of the loss, as a step would use them.
   template <typename Visitor>
   void visit_gradients(Visitor visit) {
-    guarded([&] { visit_whole<Gradient>(buffers_.reduced, true, totals_.gradient_scale(), visit); });
+    guarded([&] {
+      require_gradients();
+      visit_whole<Gradient>(buffers_.reduced, true, totals_.gradient_scale(), visit);
+    });
   }
+
+  /// Runs work that every rank takes part in: what it throws here reaches the others, instead of leaving them to wait.
+  template <typename F>
+  auto guarded(F work) -> decltype(work());
 
   /// What the engine allocated, and the most that was used of it, region by region. Equal to the plan after a step.
   [[nodiscard]] MemoryPlan allocated() const;
@@ -152,10 +168,6 @@ private:
   using Stream = typename Device::Stream;
   using TrainingPass = Pass<Stream, T, Gradient>;
   using Walk = ChainPass<typename C::Chain, TrainingPass, Schedule<C>>;
-
-  /// Runs a member's work. What it throws reaches every other rank, instead of leaving them to wait.
-  template <typename F>
-  auto guarded(F work) -> decltype(work());
 
   Loss train_forward(std::span<Input const> input, std::span<Target const> targets, double scale, Index first_sequence);
   void train_backward(Loss const& loss);
@@ -177,6 +189,7 @@ private:
   void stage(Staging<Master> const& place, std::span<Master const> values);
   double read(double const* value);
   void require_gradients() const;
+  void require_forward(std::uint64_t forward) const;
 
   /// The part of a placement that this rank keeps, as (first element, count, where it starts in the unit's kept slice).
   struct Part {
@@ -186,15 +199,16 @@ private:
   };
   Part part_of(int unit, Placement const& placement, bool sharded) const;
 
+  static ModelOptions checked(ModelOptions options);
   static int threads_for(Communicator const& communicator, int wanted);
   void name_units();
   void initialise();
 
   Communicator& communicator_;
   ModelOptions options_;
+  std::array<typename Device::Memory, buffer_kinds> memory_; // outlives the streams, which may still work on it
   Stream compute_;
   Stream exchange_;
-  std::array<typename Device::Memory, buffer_kinds> memory_;
   Regions regions_;
   Buffers<C> buffers_;
   Weights<C> weights_;

@@ -12,37 +12,8 @@ int ModuleCore<C>::threads_for(Communicator const& communicator, int wanted) {
   return wanted > 0 ? wanted : std::max(1, cores / communicator.ranks_on_node());
 }
 
-/// Allocates each region of a plan, and an arena over it.
-template <typename Memory>
-std::array<Memory, buffer_kinds> allocate(MemoryPlan plan) {
-  plan[Buffer::optimizer_state] = 0; // the optimizer's own
-  plan[Buffer::workspace] = 0;       // the streams' own
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return std::array<Memory, buffer_kinds>{Memory(plan.bytes[I])...};
-  }(std::make_index_sequence<buffer_kinds>{});
-}
-template <typename Memory>
-Regions arenas_over(std::array<Memory, buffer_kinds> const& memory) {
-  Regions regions;
-  for (std::size_t i = 0; i != buffer_kinds; ++i) {
-    regions[i] = Arena(memory[i].data(), memory[i].size());
-  }
-  return regions;
-}
-
 template <typename C>
-ModuleCore<C>::ModuleCore(Communicator& communicator, ModelOptions options)
-    : communicator_(communicator),
-      options_(options),
-      compute_(StreamOptions{threads_for(communicator, options.threads)}),
-      exchange_(StreamOptions{1}),
-      memory_(detail::allocate<typename Device::Memory>(
-          plan({communicator.size(), options.batch, options.sequence, threads_for(communicator, options.threads), 0}))),
-      regions_(detail::arenas_over(memory_)),
-      buffers_(regions_, {options.batch, options.sequence}, communicator.size()),
-      weights_({communicator_, compute_, exchange_}, buffers_),
-      gradients_({communicator_, compute_, exchange_}, buffers_),
-      schedule_(weights_, gradients_) {
+ModelOptions ModuleCore<C>::checked(ModelOptions options) {
   constexpr int longest = C::Chain::longest_sequence;
   if (options.batch < 1 || options.sequence < 1 || (longest != 0 && options.sequence > longest)) {
     throw InvalidArgument("cleave::ShardedModule: a batch of {} sequences of {} positions does not fit the model: expected at "
@@ -54,6 +25,22 @@ ModuleCore<C>::ModuleCore(Communicator& communicator, ModelOptions options)
                           "ModelOptions.",
                           options.dropout);
   }
+  return options;
+}
+
+template <typename C>
+ModuleCore<C>::ModuleCore(Communicator& communicator, ModelOptions options)
+    : communicator_(communicator),
+      options_(checked(options)),
+      memory_(detail::allocate<typename Device::Memory>(
+          plan({communicator.size(), options.batch, options.sequence, threads_for(communicator, options.threads), 0}))),
+      compute_(StreamOptions{threads_for(communicator, options.threads)}),
+      exchange_(StreamOptions{1}),
+      regions_(detail::arenas_over(memory_)),
+      buffers_(regions_, {options.batch, options.sequence}, communicator.size()),
+      weights_({communicator_, compute_, exchange_}, buffers_),
+      gradients_({communicator_, compute_, exchange_}, buffers_),
+      schedule_(weights_, gradients_) {
   for (auto const& master : buffers_.master) {
     kept_elements_ += round_up(master.size, alignment_bytes / static_cast<Index>(sizeof(Master)));
   }
@@ -107,6 +94,7 @@ void ModuleCore<C>::for_each_kept(bool written, Visitor visit) {
   });
   if (written) {
     weights_.changed();
+    pending_ = 0; // activations are of the old weights
   }
 }
 
@@ -119,7 +107,7 @@ void ModuleCore<C>::update_weights(Update& update) {
   }
   Index state = 0;
   int current = 0;
-  C::Chain::for_each_placement([&](int unit, Name const&, Placement const& placement) {
+  C::Chain::for_each_placement([&](int unit, Name const& name, Placement const& placement) {
     for (; current != unit; ++current) {
       state += round_up(buffers_.master[static_cast<std::size_t>(current)].size,
                         alignment_bytes / static_cast<Index>(sizeof(Master)));
@@ -128,13 +116,16 @@ void ModuleCore<C>::update_weights(Update& update) {
     if (part.count > 0) {
       auto const u = static_cast<std::size_t>(unit);
       Vector<Gradient const> const gradient = C::Sharding::shards_optimizer ? buffers_.reduced[u] : gradients_.whole(unit);
-      update(compute_, placement.parameter, buffers_.master[u].slice(part.kept, part.count), state + part.kept,
+      Parameter parameter = placement.parameter;
+      parameter.name = name;
+      update(compute_, parameter, buffers_.master[u].slice(part.kept, part.count), state + part.kept,
              gradient.slice(part.kept, part.count));
     }
   });
   weights_.changed();
   clear_gradients();
-  micro_batches_ = 0;
+  compute_.synchronize(); // the optimizer may free its moments now
+  pending_ = 0; // activations are of the old weights
   ++steps_;
 }
 
@@ -153,8 +144,8 @@ void ModuleCore<C>::visit_whole(Views const& kept, bool sharded, double scale, V
     Vector<Element const> source = kept[u];
     if (sharded) {
       exchange_.wait(compute_.record());
-      auto transfer = exchange_.start([&] {
-        return communicator_.all_gather(static_cast<std::uint16_t>(unit), detail::as_span(source), detail::as_span(all));
+      auto transfer = exchange_.start([&ranks = communicator_, unit, source, all] { // by value: it may run later
+        return ranks.all_gather(static_cast<std::uint16_t>(unit), detail::as_span(source), detail::as_span(all));
       });
       transfer.finish(compute_);
       source = all;
@@ -219,11 +210,16 @@ Loss ModuleCore<C>::train_forward(std::span<Input const> input, std::span<Target
 }
 
 template <typename C>
-void ModuleCore<C>::train_backward(Loss const& loss) {
-  if (loss.forward == 0 || loss.forward != pending_) {
+void ModuleCore<C>::require_forward(std::uint64_t forward) const {
+  if (forward == 0 || forward != pending_) {
     throw Error("cleave::ShardedModule::backward: this loss is not of the last forward, whose activations are all that is "
                 "kept. Call backward after its loss, once, before the next forward.");
   }
+}
+
+template <typename C>
+void ModuleCore<C>::train_backward(Loss const& loss) {
+  require_forward(loss.forward);
   pending_ = 0;
   detail::backward_for_training<C>(*walk_, *pass_, output_, buffers_.targets);
   schedule_.end_backward();

@@ -71,12 +71,10 @@ struct rewrite_entry<Policy, Entry<L, Position, FromComposite>> {
   using type = Entry<typename rewrite_stage<Policy, L>::type, Position, FromComposite>;
 };
 
-/// Named after the layer it looks for, so that a compiler prints it.
 template <typename Layer, bool Found>
 struct check_recomputed {
-  static_assert(Found, "cleave::recompute::Types: the model does not contain this layer (the first argument of "
-                       "check_recomputed below), so nothing would be recomputed. Name a layer of the model.");
-  static constexpr bool value = Found;
+  static_assert(Found, "cleave::recompute::Types: the model does not contain one of the layers (see check_recomputed<layer, "
+                       "found>), so nothing of it would be recomputed. Name a layer of the model.");
 };
 
 template <typename Policy, typename List>
@@ -87,9 +85,9 @@ struct recompute_in<Policy, type_list<Es...>> {
 };
 
 template <typename Policy, typename List>
-inline constexpr bool recompute_fits = true;
+inline constexpr bool looked_for_recomputed = true;
 template <typename... Ls, typename List>
-inline constexpr bool recompute_fits<recompute::Types<Ls...>, List> =
-    (... && check_recomputed<Ls, !std::is_same_v<typename recompute_in<recompute::Types<Ls>, List>::type, List>>::value);
+inline constexpr bool looked_for_recomputed<recompute::Types<Ls...>, List> =
+    (... && looked_at<check_recomputed<Ls, !std::is_same_v<typename recompute_in<recompute::Types<Ls>, List>::type, List>>>);
 
 } // namespace cleave::detail

@@ -18,6 +18,9 @@ public:
 
   /// Whether this walk ends with a backward, which needs weights and gradients to stay.
   void begin(bool training) {
+    if constexpr (C::Sharding::reshards_after_forward) {
+      release_ordinary(); // a forward without a backward leaves the loss's own unit
+    }
     training_ = training;
     highest_ = C::roots - 1;
     lowest_ = C::units;
@@ -59,6 +62,7 @@ public:
     if (C::Sharding::shards_parameters) {
       weights_.release(unit);
     }
+    lowest_ = std::min(lowest_, unit); // a loss's own unit was not entered backward
     if constexpr (!C::BackwardPrefetch::before_gradient) {
       start_before_lowest();
     }
@@ -85,9 +89,15 @@ private:
   }
   void release_rest() {
     if (C::Sharding::shards_parameters) {
-      for (int unit = 0; unit != C::units; ++unit) {
-        weights_.release(unit);
+      release_ordinary();
+      if (C::roots != 0) {
+        weights_.release(0);
       }
+    }
+  }
+  void release_ordinary() {
+    for (int unit = C::roots; unit != C::units; ++unit) {
+      weights_.release(unit);
     }
   }
 

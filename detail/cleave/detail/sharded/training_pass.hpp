@@ -47,7 +47,7 @@ constexpr Matrix<typename C::Compute const> forward_for_training(Walk& walk, P& 
                                                                  Staging<typename C::Master> const& targets, double scale,
                                                                  double* sum) {
   Matrix<typename C::Compute const> const output = walk.forward(detail::input_of<C>(pass, inputs));
-  walk.cut_gradients();
+  walk.cut_gradients(output);
   if constexpr (C::Chain::has_loss) {
     Matrix<typename C::Compute> const gradient = walk.loss_gradient(output);
     walk.loss_and_gradient(output, detail::targets_of<C>(pass, targets), scale, gradient, sum);
