@@ -78,8 +78,11 @@ private:
 
   /// Finds out before the training that nothing could be saved after it.
   static void require_folder(std::string const& path) {
+    if (path.empty()) {
+      return;
+    }
     std::filesystem::path const folder = std::filesystem::absolute(path).parent_path();
-    if (!path.empty() && ::access(folder.c_str(), W_OK) != 0) {
+    if (::access(folder.c_str(), W_OK) != 0) {
       throw FileError("expected to be able to write to folder '{}' for --save, found that it is missing or read-only. Make it, "
                       "or choose another",
                       folder.string());

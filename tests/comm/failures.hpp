@@ -99,7 +99,8 @@ void overdue(C& world) {
   std::string const found = text_of([&] { world.all_gather(0, view(mine), std::span(all)).wait(); });
   INFO(found);
   CHECK(contains(found, "waited 0.2"));
-  CHECK(contains(found, " s for rank " + std::to_string(late) + " in all-gather of unit 'wte' (5 x 4 bytes), collective 1"));
+  std::string const missing = " s for rank " + std::to_string(late);
+  CHECK(contains(found, missing + " in all-gather of unit 'wte' (5 x 4 bytes), collective 1"));
 }
 
 /// One rank gives up while the others are in a wait; then in everything they start; twice is once.

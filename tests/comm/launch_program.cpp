@@ -81,6 +81,6 @@ int program(comm::Mpi& world, std::string const& mode) {
 
 int main(int argc, char** argv) {
   std::string const mode = argc > 1 ? argv[1] : "well";
-  return comm::launch<comm::Mpi>(
-      argc, argv, [&](comm::Mpi& world) { return program(world, mode); }, {.deadline = mode == "last-is-late" ? 500ms : 60s});
+  comm::Options const options{.deadline = mode == "last-is-late" ? 500ms : 60s};
+  return comm::launch<comm::Mpi>(argc, argv, [&](comm::Mpi& world) { return program(world, mode); }, options);
 }

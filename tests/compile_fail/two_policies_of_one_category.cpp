@@ -13,8 +13,8 @@ constexpr bool accepted = sizeof(ShardedModule<Linear<2, 2>, Policies...>) > 0;
 // expect PRECISION: cleave::ShardedModule: two policies of one category .*Keep one of them
 // expect PRECISION: check_unique<cleave::category::precision, 2>
 #if defined(CONTROL)
-static_assert(accepted<precision::Full<float>, sharding::None, prefetch::None, prefetch::Forward<1>, reduction::Sum, recompute::All,
-                       comm::Self, device::Cpu>);
+static_assert(accepted<precision::Full<float>, sharding::None, prefetch::None, prefetch::Forward<1>, reduction::Sum,
+                       recompute::All, comm::Self, device::Cpu>);
 #elif defined(PRECISION)
 static_assert(accepted<precision::Full<float>, sharding::None, precision::Full<float>>);
 // expect SHARDING: cleave::ShardedModule: two policies of one category

@@ -72,27 +72,35 @@ TEST_CASE_TEMPLATE("Sgd follows torch.optim.SGD with and without momentum, Neste
   }
 }
 
-TEST_CASE("an optimizer's result does not depend on threads or place") {
+TEST_CASE_TEMPLATE("an optimizer's result does not depend on threads or on how weights are sharded", T, float, double) {
   constexpr Index n = 70001;
   std::mt19937 engine(53);
-  auto const start = random_tensor<float>(engine, 1, n);
-  auto const gradient = random_tensor<float>(engine, 1, n);
-  Tensor<float> results[2];
-  for (int threads : {1, 2}) {
-    device::Cpu::Stream stream({.threads = threads});
-    auto& weights = results[threads - 1] = start;
-    Tensor<float> first(1, n);
-    Tensor<float> second(1, n);
-    stream.run(op::Fill{0}, first.vector());
-    stream.run(op::Fill{0}, second.vector());
-    Index const split = threads == 1 ? n : 12345; // as another number of ranks would cut it
-    for (Index i = 0; i != n; i += i == 0 ? split : n - split) {
-      Index const count = i == 0 ? split : n - split;
-      stream.run(op::AdamW{}, weights.vector().slice(i, count), first.vector().slice(i, count),
-                 second.vector().slice(i, count), gradient.vector().slice(i, count));
+  auto const start = random_tensor<T>(engine, 1, n);
+  auto const gradient = random_tensor<T>(engine, 1, n);
+  auto const train = [&](device::Cpu::Stream& stream, Index shard) {
+    auto weights = start;
+    Tensor<T> first(1, n);
+    Tensor<T> second(1, n);
+    stream.run(op::Fill{0.25}, first.vector());
+    stream.run(op::Fill{0.5}, second.vector());
+    for (Index i = 0; i < n; i += shard) {
+      Index const count = std::min(shard, n - i);
+      auto const mine = [&](auto vector) { return vector.slice(i, count); };
+      stream.run(op::AdamW{1e-3, 0.9, 0.99, 1e-8, 0.1, 0.7, 3}, mine(weights.vector()), mine(first.vector()),
+                 mine(second.vector()), mine(gradient.vector()));
+      stream.run(op::Sgd{1e-3, 0.9, true, 0.1, 0.7, 3}, mine(weights.vector()), mine(first.vector()),
+                 mine(gradient.vector()));
+      stream.run(op::Sgd{1e-3, 0, false, 0.1, 0.7, 3}, mine(weights.vector()), Vector<T>{}, mine(gradient.vector()));
     }
+    return weights;
+  };
+  device::Cpu::Stream one({.threads = 1});
+  device::Cpu::Stream two({.threads = 2});
+  auto const whole = train(one, n);
+  for (Index shard : {1001, 23334, 35001}) {
+    CHECK(train(one, shard).storage() == whole.storage());
+    CHECK(train(two, shard).storage() == whole.storage());
   }
-  CHECK(results[0].storage() == results[1].storage());
 }
 
 } // namespace cleave::testing

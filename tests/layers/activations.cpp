@@ -11,14 +11,15 @@ using namespace cleave;
 
 static_assert(parameter_count<Gelu> == 0 && Gelu::inputs == any_width && Gelu::outputs == any_width);
 
-TEST_CASE_TEMPLATE("an activation's backward is the derivative of its forward, at any width", L, Gelu, GeluExact, Relu, Silu, Tanh,
-                   Sigmoid) {
+TEST_CASE_TEMPLATE("an activation's backward is the derivative of its forward, at any width", L, Gelu, GeluExact, Relu,
+                   Silu, Tanh, Sigmoid) {
   for (int const columns : {1, 7, 32}) {
     CHECK_LT(testing::gradient_error<L>({.columns = columns}), testing::gradient_tolerance);
   }
 }
 
-TEST_CASE_TEMPLATE("an activation in float and bfloat16 is near double", L, Gelu, GeluExact, Relu, Silu, Tanh, Sigmoid) {
+TEST_CASE_TEMPLATE("an activation in float and bfloat16 is near double", L, Gelu, GeluExact, Relu, Silu, Tanh,
+                   Sigmoid) {
   auto const errors = testing::compare_types(testing::random_run<L>({7, 5}));
   CHECK_LT(errors.single, 1e-6);
   CHECK_LT(errors.half, 0.01);

@@ -37,7 +37,8 @@ std::vector<double> attend(std::vector<double> const& qkv, Shape shape) {
       }
       for (Index other = start; other <= row; ++other) {
         for (int c = h * head; c != (h + 1) * head; ++c) {
-          out[static_cast<std::size_t>(row * Width + c)] += weight[static_cast<std::size_t>(other - start)] / sum * at(other, 2, c);
+          out[static_cast<std::size_t>(row * Width + c)] +=
+              weight[static_cast<std::size_t>(other - start)] / sum * at(other, 2, c);
         }
       }
     }
@@ -50,9 +51,9 @@ std::vector<double> attend(std::vector<double> const& qkv, Shape shape) {
 static_assert(saves_output<CausalAttention<4, 2>> && !saves_output<CausalSelfAttention<4, 2>>);
 static_assert(CausalSelfAttention<4, 2>::inputs == 4 && CausalSelfAttention<4, 2>::outputs == 4);
 
-TEST_CASE_TEMPLATE("attention's backward is the derivative of its forward", L, CausalAttention<1, 1>, CausalAttention<6, 2>,
-                   CausalAttention<6, 6>, CausalSelfAttention<4, 2>, CausalSelfAttention<6, 3, conv1d>,
-                   CausalSelfAttention<5, 1, LinearOptions{.bias = false}>) {
+TEST_CASE_TEMPLATE("attention's backward is the derivative of its forward", L, CausalAttention<1, 1>,
+                   CausalAttention<6, 2>, CausalAttention<6, 6>, CausalSelfAttention<4, 2>,
+                   CausalSelfAttention<6, 3, conv1d>, CausalSelfAttention<5, 1, LinearOptions{.bias = false}>) {
   CHECK_LT(testing::gradient_error<L>(), gradient_tolerance);
 }
 
@@ -61,10 +62,11 @@ TEST_CASE("attention's derivative holds over sequences longer than a block") {
   CHECK_LT(errors.input, gradient_tolerance);
 }
 
-TEST_CASE_TEMPLATE("attention equals the definition", L, CausalAttention<6, 2>, CausalAttention<5, 1>, CausalAttention<8, 8>) {
+TEST_CASE_TEMPLATE("attention equals the definition", L, CausalAttention<6, 2>, CausalAttention<5, 1>,
+                   CausalAttention<8, 8>) {
   for (Shape const shape : {Shape{1, 1}, Shape{3, 1}, Shape{2, 5}, Shape{2, 130}}) {
     auto const run = testing::random_run<L>(shape);
-    auto const wanted = attend<L::outputs, L::outputs == 6 ? 2 : L::outputs == 5 ? 1 : 8>(run.input, shape);
+    auto const wanted = attend < L::outputs, L::outputs == 6 ? 2 : L::outputs == 5 ? 1 : 8 > (run.input, shape);
     CHECK_LT(testing::distance(testing::run_layer<double>(run).y, wanted), 1e-13);
     CHECK_LT(testing::distance(testing::run_layer<float>(run).y, wanted), 1e-5);
   }
@@ -94,11 +96,14 @@ TEST_CASE("sequences of a batch do not see each other, bit for bit") {
 }
 
 TEST_CASE("attention keeps no sequence x sequence matrix") {
-  constexpr auto bytes = [](Index sequence) { return testing::planned_bytes<float, CausalAttention<8, 2>>({1, sequence}); };
+  constexpr auto bytes = [](Index sequence) {
+    return testing::planned_bytes<float, CausalAttention<8, 2>>({1, sequence});
+  };
   static_assert(bytes(4096) == 2 * bytes(2048));
 }
 
-TEST_CASE_TEMPLATE("attention in float and bfloat16 is near double", L, CausalAttention<32, 2>, CausalSelfAttention<32, 2>) {
+TEST_CASE_TEMPLATE("attention in float and bfloat16 is near double", L, CausalAttention<32, 2>,
+                   CausalSelfAttention<32, 2>) {
   auto run = testing::random_run<L>({2, 40});
   for (double& weight : run.weights) {
     weight /= 6;

@@ -27,7 +27,8 @@ testing::LossRun<L> random_loss(Index rows) {
   std::generate(run.weights.begin(), run.weights.end(), [&] { return normal(engine); });
   std::generate(run.input.begin(), run.input.end(), [&] { return normal(engine); });
   for (Index r = 0; r != rows; ++r) {
-    run.targets.push_back(r % 3 == 2 ? ignored_target : static_cast<double>(engine() % static_cast<unsigned>(L::outputs)));
+    run.targets.push_back(r % 3 == 2 ? ignored_target
+                                     : static_cast<double>(engine() % static_cast<unsigned>(L::outputs)));
   }
   return run;
 }
@@ -37,8 +38,9 @@ testing::LossRun<L> random_loss(Index rows) {
 static_assert(parameter_count<CrossEntropy<3>> == 0 && Output<1>::parameters[0].shape == Extents{7, 5});
 static_assert(OutputCrossEntropy<5, 7>::parameters[0].initialiser == init::normal(0.02));
 
-TEST_CASE_TEMPLATE("a cross-entropy's gradient is the derivative of its value, in the input and in the weight", L, CrossEntropy<2>,
-                   CrossEntropy<9>, Output<1>, Output<3>, Output<5>, Output<128>, OutputCrossEntropy<1, 2>) {
+TEST_CASE_TEMPLATE("a cross-entropy's gradient is the derivative of its value, in the input and in the weight", L,
+                   CrossEntropy<2>, CrossEntropy<9>, Output<1>, Output<3>, Output<5>, Output<128>,
+                   OutputCrossEntropy<1, 2>) {
   for (int const ignore_every : {0, 1, 2, 3}) {
     CHECK_LT(testing::gradient_error<L>({.ignore_every = ignore_every}), testing::gradient_tolerance);
   }
@@ -70,7 +72,8 @@ TEST_CASE_TEMPLATE("an ignored target has no loss and no gradient at all", L, Cr
   CHECK(std::all_of(none.gradients.begin(), none.gradients.end(), [](double d) { return d == 0; }));
 }
 
-TEST_CASE_TEMPLATE("chunks change nothing: the input's gradient bit for bit, sums up to rounding", T, float, double, bfloat16) {
+TEST_CASE_TEMPLATE("chunks change nothing: the input's gradient bit for bit, sums up to rounding", T, float, double,
+                   bfloat16) {
   auto const whole = testing::run_loss<T>(random_loss<Output<128>>(11));
   auto const same = [&](auto const& found) {
     CHECK_EQ(found.value, doctest::Approx(whole.value).epsilon(1e-14));
@@ -95,7 +98,8 @@ TEST_CASE("the fused loss is the projection and then the loss, and holds one chu
       separate.input.push_back(logit);
     }
   }
-  CHECK_EQ(testing::run_loss<double>(run).value, doctest::Approx(testing::run_loss<double>(separate).value).epsilon(1e-13));
+  CHECK_EQ(testing::run_loss<double>(run).value,
+           doctest::Approx(testing::run_loss<double>(separate).value).epsilon(1e-13));
   CHECK_EQ(testing::run_loss<double>(run).high_water, round_up(4 * 7 * 8, alignment_bytes));
 }
 

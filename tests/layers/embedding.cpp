@@ -11,8 +11,8 @@ static_assert(vocabulary<Embedding<7, 3>> == 7 && parameter_count<Embedding<7, 3
 static_assert(Embedding<7, 3, 0.02>::parameters[0].shape == Extents{7, 3} &&
               Embedding<7, 3, 0.02>::parameters[0].initialiser == init::normal(0.02));
 
-TEST_CASE_TEMPLATE("an embedding's backward is the derivative of its forward, for repeated tokens too", L, Embedding<1, 1>,
-                   Embedding<3, 5>, Embedding<50, 2>) {
+TEST_CASE_TEMPLATE("an embedding's backward is the derivative of its forward, for repeated tokens too", L,
+                   Embedding<1, 1>, Embedding<3, 5>, Embedding<50, 2>) {
   CHECK_LT(testing::gradient_error<L>(), testing::gradient_tolerance);
 }
 

@@ -39,10 +39,13 @@ struct WithTarget : Smallest {
 } // namespace
 
 static_assert(layer<Smallest> && layer<Composed> && !layer<WithoutSaved> && !layer<int>);
-static_assert(loss_layer<WithTarget> && !layer<WithTarget> && !loss_layer<Smallest>, "a type is a layer or a loss, never both");
+static_assert(loss_layer<WithTarget> && !layer<WithTarget> && !loss_layer<Smallest>,
+              "a type is a layer or a loss, never both");
 static_assert(parameter_count<Smallest> == 2);
-static_assert(!names_itself<Smallest> && !saves_output<Smallest> && vocabulary<Smallest> == 0 && longest_sequence<Smallest> == 0);
-static_assert(names_itself<Composed> && saves_output<Composed> && vocabulary<Composed> == 5 && longest_sequence<Composed> == 9);
+static_assert(!names_itself<Smallest> && !saves_output<Smallest> && vocabulary<Smallest> == 0 &&
+              longest_sequence<Smallest> == 0);
+static_assert(names_itself<Composed> && saves_output<Composed> && vocabulary<Composed> == 5 &&
+              longest_sequence<Composed> == 9);
 
 TEST_CASE("parameters are visited in the order of their declaration, names prefixed") {
   CHECK_EQ(testing::names_of<Smallest>(), std::vector<std::string>{"a", "b"});

@@ -9,12 +9,13 @@
 
 using namespace cleave;
 
-static_assert(LayerNorm<4>::parameters[0].initialiser == init::ones() && LayerNorm<4>::parameters[1].initialiser == init::zeros());
+static_assert(LayerNorm<4>::parameters[0].initialiser == init::ones() &&
+              LayerNorm<4>::parameters[1].initialiser == init::zeros());
 
 // A row of one feature is constant: its derivative is zero. Rows of two are all but constant, so a large epsilon keeps
 // differences smooth.
-TEST_CASE_TEMPLATE("layer norm's backward is the derivative of its forward", L, LayerNorm<1>, LayerNorm<2, 0.1>, LayerNorm<7>,
-                   LayerNorm<33>) {
+TEST_CASE_TEMPLATE("layer norm's backward is the derivative of its forward", L, LayerNorm<1>, LayerNorm<2, 0.1>,
+                   LayerNorm<7>, LayerNorm<33>) {
   CHECK_LT(testing::gradient_error<L>(), testing::gradient_tolerance);
 }
 

@@ -22,8 +22,8 @@ static_assert(Linear<16, 5>::parameters[0].initialiser == init::uniform(0.25) &&
 static_assert(Linear<16, 5, LinearOptions{.deviation = 0.02}>::parameters[0].initialiser == init::normal(0.02) &&
               Linear<16, 5, LinearOptions{.deviation = 0.02}>::parameters[1].initialiser == init::zeros());
 
-TEST_CASE_TEMPLATE("a linear layer's backward is the derivative of its forward", L, Linear<1, 1>, Linear<4, 3>, Linear<3, 7, plain>,
-                   Linear<5, 2, conv1d>, Linear<2, 9, conv1d_plain>) {
+TEST_CASE_TEMPLATE("a linear layer's backward is the derivative of its forward", L, Linear<1, 1>, Linear<4, 3>,
+                   Linear<3, 7, plain>, Linear<5, 2, conv1d>, Linear<2, 9, conv1d_plain>) {
   CHECK_LT(testing::gradient_error<L>(), gradient_tolerance);
 }
 

@@ -9,7 +9,8 @@ using namespace cleave;
 
 static_assert(loss_layer<MeanSquaredError<3>> && parameter_count<MeanSquaredError<3>> == 0);
 
-TEST_CASE_TEMPLATE("the squared error's gradient is the derivative of its value", L, MeanSquaredError<1>, MeanSquaredError<7>) {
+TEST_CASE_TEMPLATE("the squared error's gradient is the derivative of its value", L, MeanSquaredError<1>,
+                   MeanSquaredError<7>) {
   CHECK_LT(testing::gradient_error<L>(), testing::gradient_tolerance);
 }
 

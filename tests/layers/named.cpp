@@ -20,7 +20,8 @@ using testing::names_of;
 
 static_assert(layer<Named<"a", Linear<3, 2>>> && loss_layer<Named<"a", OutputCrossEntropy<3, 2>>>);
 static_assert(names_itself<Named<"a", Linear<3, 2>>> && Named<"a", Linear<3, 2>>::outputs == 2);
-static_assert(vocabulary<Named<"wte", Embedding<7, 2>>> == 7 && longest_sequence<Named<"wpe", PositionalEmbedding<5, 2>>> == 5);
+static_assert(vocabulary<Named<"wte", Embedding<7, 2>>> == 7 &&
+              longest_sequence<Named<"wpe", PositionalEmbedding<5, 2>>> == 5);
 static_assert(saves_output<Named<"a", CausalAttention<4, 2>>>, "what is true of the layer is true of it under a name");
 
 TEST_CASE("a name stands before the names of the layer's parameters") {

@@ -25,18 +25,16 @@ using Layer = Sequential<Tanh, Dropout, Linear<4, 4>>;
 static_assert(layer<Repeat<3, Layer>> && parameter_count<Repeat<3, Layer>> == 6 && Repeat<3, Layer>::inputs == 4);
 static_assert(longest_sequence<Repeat<2, PositionalEmbedding<5, 4>>> == 5, "the limit of what is inside holds outside");
 
-TEST_CASE_TEMPLATE("a repetition's backward is the derivative of its forward", L, Repeat<1, Layer>, Repeat<2, Layer>, Repeat<3, Layer>,
-                   Repeat<4, Gelu>, Repeat<2, Repeat<2, Layer>>, Repeat<2, Residual<CausalSelfAttention<4, 2>>>) {
+TEST_CASE_TEMPLATE("a repetition's backward is the derivative of its forward", L, Repeat<1, Layer>, Repeat<2, Layer>,
+                   Repeat<3, Layer>, Repeat<4, Gelu>, Repeat<2, Repeat<2, Layer>>,
+                   Repeat<2, Residual<CausalSelfAttention<4, 2>>>) {
   CHECK_LT(testing::gradient_error<L>({.dropout = 0.3}), testing::gradient_tolerance);
 }
 
 TEST_CASE("a repetition computes what the same layers one after the other compute, bit for bit") {
   auto repeated = testing::random_run<Repeat<3, Layer>>({2, 3});
-  testing::LayerRun<Sequential<Layer, Layer, Layer>> listed{.shape = repeated.shape,
-                                                            .dropout = 0.3,
-                                                            .weights = repeated.weights,
-                                                            .input = repeated.input,
-                                                            .dy = repeated.dy};
+  testing::LayerRun<Sequential<Layer, Layer, Layer>> listed{
+      .shape = repeated.shape, .dropout = 0.3, .weights = repeated.weights, .input = repeated.input, .dy = repeated.dy};
   repeated.dropout = 0.3;
   CHECK(testing::run_layer<float>(repeated) == testing::run_layer<float>(listed));
 }

@@ -33,7 +33,8 @@ TEST_CASE_TEMPLATE("a residual's backward is the derivative of its forward", L, 
 TEST_CASE_TEMPLATE("a residual returns its input and what its layer makes of it", L, Linear<3, 3>,
                    Sequential<Linear<4, 12>, CausalAttention<4, 2>>) {
   auto const inner = testing::random_run<L>({2, 3});
-  testing::LayerRun<Residual<L>> outer{.shape = inner.shape, .weights = inner.weights, .input = inner.input, .dy = inner.dy};
+  testing::LayerRun<Residual<L>> outer{
+      .shape = inner.shape, .weights = inner.weights, .input = inner.input, .dy = inner.dy};
   auto const result = testing::run_layer<double>(outer);
   auto const wanted = testing::run_layer<double>(inner);
   for (std::size_t i = 0; i != result.y.size(); ++i) {

@@ -39,8 +39,9 @@ static_assert(saves_output<Sequential<Linear<2, 6>, CausalAttention<2, 1>>> &&
 static_assert(names_itself<Sequential<Gelu, Named<"a", Linear<2, 2>>, Dropout>> && !names_itself<Perceptron> &&
               !names_itself<Sequential<Named<"a", Linear<2, 2>>, Linear<2, 2>>>);
 
-TEST_CASE_TEMPLATE("a sequence's backward is the derivative of its forward", L, Sequential<Linear<3, 2>>, Perceptron, FromTokens,
-                   Sequential<Tanh, Linear<6, 2>>, Sequential<Linear<2, 8>, Tanh, Linear<8, 1>, Sigmoid, Linear<1, 5>, Silu>,
+TEST_CASE_TEMPLATE("a sequence's backward is the derivative of its forward", L, Sequential<Linear<3, 2>>, Perceptron,
+                   FromTokens, Sequential<Tanh, Linear<6, 2>>,
+                   Sequential<Linear<2, 8>, Tanh, Linear<8, 1>, Sigmoid, Linear<1, 5>, Silu>,
                    Sequential<Sequential<LayerNorm<3>, Linear<3, 6>>, Sequential<Gelu, Linear<6, 3>>>,
                    Sequential<Linear<2, 12>, CausalAttention<4, 2>, Linear<4, 2>>) {
   CHECK_LT(testing::gradient_error<L>(), testing::gradient_tolerance);
@@ -53,8 +54,10 @@ TEST_CASE("a sequence of layers of any width has the input's width") {
 TEST_CASE("parameters are called by the position of their layer, unless it names itself") {
   using Inner = Sequential<Relu, Named<"deep", Linear<3, 3>>>;
   CHECK_EQ(names_of<Perceptron>(), std::vector<std::string>{"0.weight", "0.bias", "2.weight", "2.bias"});
-  CHECK_EQ(names_of<Perceptron>("mlp"), std::vector<std::string>{"mlp.0.weight", "mlp.0.bias", "mlp.2.weight", "mlp.2.bias"});
-  CHECK_EQ(names_of<Sequential<Relu, Sequential<Gelu, LayerNorm<3>>>>(), std::vector<std::string>{"1.1.weight", "1.1.bias"});
+  CHECK_EQ(names_of<Perceptron>("mlp"),
+           std::vector<std::string>{"mlp.0.weight", "mlp.0.bias", "mlp.2.weight", "mlp.2.bias"});
+  CHECK_EQ(names_of<Sequential<Relu, Sequential<Gelu, LayerNorm<3>>>>(),
+           std::vector<std::string>{"1.1.weight", "1.1.bias"});
   CHECK_EQ(names_of<Sequential<Relu, Inner>>("x"), std::vector<std::string>{"x.deep.weight", "x.deep.bias"});
   CHECK_EQ(names_of<Sequential<LayerNorm<3>, Inner>>(),
            std::vector<std::string>{"0.weight", "0.bias", "deep.weight", "deep.bias"});

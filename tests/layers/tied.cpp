@@ -40,7 +40,8 @@ static_assert(saves_output<Tied<"a", CausalAttention<4, 2>>> && TiedLinear::outp
 
 TEST_CASE("the first parameter has the name it is tied to, the others keep theirs") {
   CHECK_EQ(testing::names_of<Twice>(), std::vector<std::string>{"a.weight", "a.bias", "a.weight", "b.bias"});
-  CHECK_EQ(testing::names_of<Tied<"wte.weight", OutputCrossEntropy<3, 2>>>("lm_head"), std::vector<std::string>{"wte.weight"});
+  CHECK_EQ(testing::names_of<Tied<"wte.weight", OutputCrossEntropy<3, 2>>>("lm_head"),
+           std::vector<std::string>{"wte.weight"});
 }
 
 TEST_CASE_TEMPLATE("a shared parameter's gradient is the sum of both uses", L, Twice, LanguageModel) {

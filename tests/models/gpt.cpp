@@ -22,8 +22,10 @@ namespace {
 
 constexpr models::gpt::Config reference{.vocabulary = 256, .context = 64, .layers = 2, .width = 64, .heads = 4};
 constexpr models::gpt::Config small{.vocabulary = 11, .context = 8, .layers = 2, .width = 6, .heads = 2};
-constexpr models::gpt::Config small_dropout{.vocabulary = 11, .context = 8, .layers = 2, .width = 6, .heads = 2, .dropout = true};
-constexpr models::gpt::Config untied{.vocabulary = 256, .context = 64, .layers = 2, .width = 64, .heads = 4, .tied = false};
+constexpr models::gpt::Config small_dropout{
+    .vocabulary = 11, .context = 8, .layers = 2, .width = 6, .heads = 2, .dropout = true};
+constexpr models::gpt::Config untied{
+    .vocabulary = 256, .context = 64, .layers = 2, .width = 64, .heads = 4, .tied = false};
 constexpr models::gpt::Config untied_dropout{
     .vocabulary = 256, .context = 64, .layers = 2, .width = 64, .heads = 4, .tied = false, .dropout = true};
 
@@ -63,20 +65,22 @@ TEST_CASE("names and shapes are Hugging Face's") {
     CAPTURE(name.view());
     REQUIRE(file.contains(name.view()));
     Extents const shape = parameter.shape;
-    std::vector<std::int64_t> const dimensions =
-        shape.is_vector() ? std::vector<std::int64_t>{shape.rows} : std::vector<std::int64_t>{shape.rows, shape.columns};
+    std::vector<std::int64_t> const dimensions = shape.is_vector()
+                                                     ? std::vector<std::int64_t>{shape.rows}
+                                                     : std::vector<std::int64_t>{shape.rows, shape.columns};
     CHECK_EQ(file.find(name.view()).shape, dimensions);
     ++found;
   });
   CHECK_EQ(found, file.names().size());
 }
 
-TEST_CASE_TEMPLATE("a block's parameters come in Hugging Face's order, dropout or not", L, models::gpt::Block<reference>,
-                   models::gpt::Block<untied_dropout>) {
+TEST_CASE_TEMPLATE("a block's parameters come in Hugging Face's order, dropout or not", L,
+                   models::gpt::Block<reference>, models::gpt::Block<untied_dropout>) {
   CHECK_EQ(testing::names_of<L>("h.3"),
-           std::vector<std::string>{"h.3.ln_1.weight", "h.3.ln_1.bias", "h.3.attn.c_attn.weight", "h.3.attn.c_attn.bias",
-                                    "h.3.attn.c_proj.weight", "h.3.attn.c_proj.bias", "h.3.ln_2.weight", "h.3.ln_2.bias",
-                                    "h.3.mlp.c_fc.weight", "h.3.mlp.c_fc.bias", "h.3.mlp.c_proj.weight", "h.3.mlp.c_proj.bias"});
+           std::vector<std::string>{"h.3.ln_1.weight", "h.3.ln_1.bias", "h.3.attn.c_attn.weight",
+                                    "h.3.attn.c_attn.bias", "h.3.attn.c_proj.weight", "h.3.attn.c_proj.bias",
+                                    "h.3.ln_2.weight", "h.3.ln_2.bias", "h.3.mlp.c_fc.weight", "h.3.mlp.c_fc.bias",
+                                    "h.3.mlp.c_proj.weight", "h.3.mlp.c_proj.bias"});
 }
 
 TEST_CASE("an untied model has one parameter more, lm_head.weight, and dropout changes no name") {
@@ -84,8 +88,10 @@ TEST_CASE("an untied model has one parameter more, lm_head.weight, and dropout c
   std::vector<std::string> untied_names;
   std::vector<std::string> dropout_names;
   Model<reference>::for_each_parameter([&](Name const& name, Parameter const&) { names.emplace_back(name.view()); });
-  Model<untied>::for_each_parameter([&](Name const& name, Parameter const&) { untied_names.emplace_back(name.view()); });
-  Model<untied_dropout>::for_each_parameter([&](Name const& name, Parameter const&) { dropout_names.emplace_back(name.view()); });
+  Model<untied>::for_each_parameter(
+      [&](Name const& name, Parameter const&) { untied_names.emplace_back(name.view()); });
+  Model<untied_dropout>::for_each_parameter(
+      [&](Name const& name, Parameter const&) { dropout_names.emplace_back(name.view()); });
   CHECK_EQ(dropout_names, untied_names);
   CHECK_EQ(std::vector<std::string>(names.begin(), names.begin() + 4),
            std::vector<std::string>{"wte.weight", "wpe.weight", "ln_f.weight", "ln_f.bias"});
@@ -119,8 +125,9 @@ TEST_CASE("first values have GPT-2's deviations, and projections back into the s
   });
 }
 
-TEST_CASE_TEMPLATE("a block's backward is the derivative of its forward, stored or recomputed", L, models::gpt::Block<small>,
-                   models::gpt::Block<small_dropout>, Checkpoint<models::gpt::Block<small_dropout>>) {
+TEST_CASE_TEMPLATE("a block's backward is the derivative of its forward, stored or recomputed", L,
+                   models::gpt::Block<small>, models::gpt::Block<small_dropout>,
+                   Checkpoint<models::gpt::Block<small_dropout>>) {
   CHECK_LT(testing::gradient_error<L>({.dropout = 0.2}), testing::gradient_tolerance);
 }
 
@@ -128,7 +135,8 @@ TEST_CASE_TEMPLATE("a plan counts exactly what a block cuts, stored or recompute
                    Checkpoint<models::gpt::Block<reference>>, models::gpt::Block<small_dropout>,
                    Checkpoint<models::gpt::Block<small_dropout>>) {
   for (Shape const shape : {Shape{1, 1}, Shape{3, 5}, Shape{2, 8}}) {
-    CHECK_EQ(testing::planned_bytes<float, L>(shape), testing::run_layer<float>(testing::random_run<L>(shape)).high_water);
+    CHECK_EQ(testing::planned_bytes<float, L>(shape),
+             testing::run_layer<float>(testing::random_run<L>(shape)).high_water);
   }
 }
 

@@ -14,9 +14,11 @@
 using namespace cleave;
 
 namespace {
-using Model = ShardedModule<models::mlp::Mlp<models::mlp::Config{.inputs = 300, .width = 40, .outputs = 20, .hidden = 2}>>;
-using Classifier = ShardedModule<
-    models::mlp::Mlp<models::mlp::Config{.inputs = 3, .width = 40, .outputs = 20, .hidden = 1}, Relu, CrossEntropy<20>>>;
+using Model =
+    ShardedModule<models::mlp::Mlp<models::mlp::Config{.inputs = 300, .width = 40, .outputs = 20, .hidden = 2}>>;
+using Classifier =
+    ShardedModule<models::mlp::Mlp<models::mlp::Config{.inputs = 3, .width = 40, .outputs = 20, .hidden = 1}, Relu,
+                                   CrossEntropy<20>>>;
 } // namespace
 
 static_assert(Model::units == 3 && Model::has_loss, "hidden layers are units, the first and last layer are the root");
@@ -29,8 +31,8 @@ TEST_CASE("names say what a layer is for, shapes are torch's") {
     names.emplace_back(name.view());
     shapes.push_back(parameter.shape);
   });
-  CHECK_EQ(names, std::vector<std::string>{"input.weight", "input.bias", "output.weight", "output.bias", "hidden.0.weight",
-                                           "hidden.0.bias", "hidden.1.weight", "hidden.1.bias"});
+  CHECK_EQ(names, std::vector<std::string>{"input.weight", "input.bias", "output.weight", "output.bias",
+                                           "hidden.0.weight", "hidden.0.bias", "hidden.1.weight", "hidden.1.bias"});
   bool const right = shapes == std::vector<Extents>{{40, 300}, {40}, {20, 40}, {20}, {40, 40}, {40}, {40, 40}, {40}};
   CHECK(right);
 }
@@ -48,8 +50,10 @@ TEST_CASE("first values are uniform within torch.nn.Linear's bound of 1 / sqrt(i
     for (double const value : values) {
       square += value * value / static_cast<double>(values.size());
     }
-    // The mean square of such numbers is bound^2 / 3, of n of them within its deviation, (2 / sqrt(45)) bound^2 / sqrt(n).
-    CHECK_LT(std::abs(square - bound * bound / 3), 5 * 0.3 * bound * bound / std::sqrt(static_cast<double>(values.size())));
+    // The mean square of such numbers is bound^2 / 3, of n of them within its deviation, (2 / sqrt(45)) bound^2 /
+    // sqrt(n).
+    CHECK_LT(std::abs(square - bound * bound / 3),
+             5 * 0.3 * bound * bound / std::sqrt(static_cast<double>(values.size())));
   });
 }
 

@@ -28,8 +28,9 @@ using Defaults = ConfigurationOf<First, Gelu, Second>;
 using Before = ConfigurationOf<precision::Full<double>, sharding::None, First, Gelu, Second>;
 using After = ConfigurationOf<First, Gelu, Second, sharding::None, precision::Full<double>>;
 using Between = ConfigurationOf<First, sharding::None, Gelu, precision::Full<double>, Second>;
-using Written = ConfigurationOf<First, Gelu, Second, precision::Full<double>, sharding::None, prefetch::BackwardPre<1>,
-                                prefetch::Forward<1>, reduction::MeanOverWeight, recompute::None, comm::Self, device::Cpu>;
+using Written =
+    ConfigurationOf<First, Gelu, Second, precision::Full<double>, sharding::None, prefetch::BackwardPre<1>,
+                    prefetch::Forward<1>, reduction::MeanOverWeight, recompute::None, comm::Self, device::Cpu>;
 
 } // namespace
 
@@ -41,7 +42,8 @@ static_assert(std::is_same_v<Before, After> && std::is_same_v<Before, Between> &
 static_assert(!std::is_same_v<Before, Defaults>);
 
 // What is left out is the first of its category.
-static_assert(std::is_same_v<Defaults::Precision, precision::Full<float>> && std::is_same_v<Defaults::Sharding, sharding::Full> &&
+static_assert(std::is_same_v<Defaults::Precision, precision::Full<float>> &&
+              std::is_same_v<Defaults::Sharding, sharding::Full> &&
               std::is_same_v<Defaults::BackwardPrefetch, prefetch::BackwardPre<1>> &&
               std::is_same_v<Defaults::Forward, prefetch::Forward<1>> &&
               std::is_same_v<Defaults::Reduction, reduction::MeanOverWeight> &&

@@ -13,7 +13,8 @@
 
 using namespace cleave;
 
-static_assert(std::is_same_v<precision::Full<double>::Master, double> && std::is_same_v<precision::Full<double>::Compute, double> &&
+static_assert(std::is_same_v<precision::Full<double>::Master, double> &&
+              std::is_same_v<precision::Full<double>::Compute, double> &&
               std::is_same_v<precision::Full<double>::Reduce, double>);
 static_assert(std::is_same_v<precision::Mixed<bfloat16>::Master, float> &&
               std::is_same_v<precision::Mixed<bfloat16>::Compute, bfloat16> &&

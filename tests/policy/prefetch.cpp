@@ -42,7 +42,8 @@ std::vector<float> gradients() {
 
 } // namespace
 
-static_assert(forward_depth<> == 1 && forward_depth<prefetch::BackwardPost<3>> == 1 && forward_depth<prefetch::None> == 0);
+static_assert(forward_depth<> == 1 && forward_depth<prefetch::BackwardPost<3>> == 1 &&
+              forward_depth<prefetch::None> == 0);
 static_assert(forward_depth<prefetch::None, prefetch::Forward<2>> == 2 && forward_depth<prefetch::Forward<0>> == 0,
               "forward and backward are chosen apart");
 static_assert(buffers<prefetch::None> == 1 && buffers<> == 2 && buffers<prefetch::BackwardPost<3>> == 4 &&

@@ -17,7 +17,8 @@ namespace {
 template <std::size_t E, typename... Args>
 using LayerOf = typename ShardedModule<Args...>::Configuration::Chain::template EntryAt<E>::Layer;
 
-constexpr models::gpt::Config small{.vocabulary = 11, .context = 8, .layers = 2, .width = 8, .heads = 2, .dropout = true};
+constexpr models::gpt::Config small{
+    .vocabulary = 11, .context = 8, .layers = 2, .width = 8, .heads = 2, .dropout = true};
 using Gpt = models::gpt::Gpt<small>;
 using Block = models::gpt::Block<small>;
 using Attention = CausalAttention<8, 2>;
@@ -67,15 +68,17 @@ static_assert(std::is_same_v<GptBlock<recompute::Types<Block, Attention>>, Check
 
 // All wraps whole stages; the loss, which ends the model, is not a layer that could be.
 static_assert(std::is_same_v<GptBlock<recompute::All>, Checkpoint<Block>>);
-static_assert(std::is_same_v<LayerOf<0, Gpt, recompute::All>, LayerOf<0, Gpt>>, "what starts from tokens is left alone");
+static_assert(std::is_same_v<LayerOf<0, Gpt, recompute::All>, LayerOf<0, Gpt>>,
+              "what starts from tokens is left alone");
 static_assert(std::is_same_v<LayerOf<2, Gpt, recompute::All>, Checkpoint<Named<"ln_f", LayerNorm<8>>>>);
 static_assert(std::is_same_v<LayerOf<3, Gpt, recompute::All>, LayerOf<3, Gpt>>);
 static_assert(std::is_same_v<LayerOf<0, recompute::All, Linear<2, 3>, Gelu>, Checkpoint<Linear<2, 3>>>);
 static_assert(std::is_same_v<LayerOf<0, recompute::All, Repeat<3, Linear<2, 2>>>, Checkpoint<Linear<2, 2>>>);
 
 // Types wraps what starts from tokens when it is named.
-static_assert(std::is_same_v<LayerOf<0, Sequential<Embedding<5, 4>, Gelu>, recompute::Types<Sequential<Embedding<5, 4>, Gelu>>>,
-                             Checkpoint<Sequential<Embedding<5, 4>, Gelu>>>);
+static_assert(
+    std::is_same_v<LayerOf<0, Sequential<Embedding<5, 4>, Gelu>, recompute::Types<Sequential<Embedding<5, 4>, Gelu>>>,
+                   Checkpoint<Sequential<Embedding<5, 4>, Gelu>>>);
 
 namespace {
 
@@ -94,8 +97,8 @@ std::vector<float> gradients() {
 }
 
 template <typename Policy>
-constexpr Index activations =
-    memory_plan<ShardedModule<Gpt, Policy>>({.batch = 64, .sequence = 8})[Buffer::activations];
+constexpr Index activations = memory_plan<ShardedModule<Gpt, Policy>>({.batch = 64,
+                                                                       .sequence = 8})[Buffer::activations];
 
 } // namespace
 

@@ -42,7 +42,8 @@ Result run(std::vector<MicroBatch> const& batches) {
 
 void check_weighted(Result const& both, Result const& first, double share, Result const& second, double other_share) {
   for (std::size_t i = 0; i != both.gradient.size(); ++i) {
-    CHECK_EQ(both.gradient[i], doctest::Approx(share * first.gradient[i] + other_share * second.gradient[i]).epsilon(1e-5));
+    CHECK_EQ(both.gradient[i],
+             doctest::Approx(share * first.gradient[i] + other_share * second.gradient[i]).epsilon(1e-5));
   }
 }
 

@@ -44,8 +44,10 @@ std::vector<float> gradients() {
 static_assert(plan<sharding::Full>.peak() < plan<sharding::GradientsAndOptimizer>.peak() &&
               plan<sharding::GradientsAndOptimizer>.peak() < plan<sharding::OptimizerOnly>.peak() &&
               plan<sharding::OptimizerOnly>.peak() < plan<sharding::None>.peak());
-static_assert(plan<sharding::Full>[Buffer::gathered_parameters] < plan<sharding::GradientsAndOptimizer>[Buffer::gathered_parameters]);
-static_assert(plan<sharding::GradientsAndOptimizer>[Buffer::gradients] < plan<sharding::OptimizerOnly>[Buffer::gradients]);
+static_assert(plan<sharding::Full>[Buffer::gathered_parameters] <
+              plan<sharding::GradientsAndOptimizer>[Buffer::gathered_parameters]);
+static_assert(plan<sharding::GradientsAndOptimizer>[Buffer::gradients] <
+              plan<sharding::OptimizerOnly>[Buffer::gradients]);
 static_assert(plan<sharding::OptimizerOnly>[Buffer::optimizer_state] < plan<sharding::None>[Buffer::optimizer_state]);
 static_assert(plan<sharding::Full>[Buffer::parameter_shards] * 7 < plan<sharding::None>[Buffer::parameter_shards],
               "an eighth, and the alignment of each slice");

@@ -30,7 +30,8 @@ struct LayerRun {
   [[nodiscard]] Index outputs() const { return L::outputs == any_width ? columns : L::outputs; }
   [[nodiscard]] static std::vector<Index> offsets() {
     std::vector<Index> starts{0};
-    cleave::for_each_parameter<L>(Name{}, [&](Parameter const& p) { starts.push_back(starts.back() + p.shape.size()); });
+    cleave::for_each_parameter<L>(Name{},
+                                  [&](Parameter const& p) { starts.push_back(starts.back() + p.shape.size()); });
     return starts;
   }
 };
@@ -57,9 +58,9 @@ template <typename L>
 
 struct LayerResult {
   std::vector<double> y, dx, gradients;
-  Index forward_bytes = 0;    ///< of the arena, after forward
-  Index high_water = 0;       ///< the most that was in use
-  std::uint64_t draws = 0;    ///< random masks drawn
+  Index forward_bytes = 0; ///< of the arena, after forward
+  Index high_water = 0;    ///< the most that was in use
+  std::uint64_t draws = 0; ///< random masks drawn
 
   friend bool operator==(LayerResult const& a, LayerResult const& b) {
     return a.y == b.y && a.dx == b.dx && a.gradients == b.gradients && a.draws == b.draws;
@@ -100,8 +101,8 @@ template <typename T, typename L>
   LayerResult result;
   result.y.assign(y.begin(), y.end());
   result.forward_bytes = arena.mark();
-  L::backward(pass, w, Slots<G>(gradients.data(), offsets.data()), saved, Matrix<T const>(dy.data(), rows, run.outputs()),
-              dx_view);
+  L::backward(pass, w, Slots<G>(gradients.data(), offsets.data()), saved,
+              Matrix<T const>(dy.data(), rows, run.outputs()), dx_view);
   result.dx.assign(dx.begin(), dx.end());
   result.gradients.assign(gradients.begin(), gradients.end());
   result.high_water = arena.high_water();
@@ -160,7 +161,8 @@ template <typename L>
   }
   auto const wanted = run_layer<double>(run);
   auto const error = [&](LayerResult const& found) {
-    return std::max({distance(found.y, wanted.y), distance(found.dx, wanted.dx), distance(found.gradients, wanted.gradients)});
+    return std::max(
+        {distance(found.y, wanted.y), distance(found.dx, wanted.dx), distance(found.gradients, wanted.gradients)});
   };
   return {error(run_layer<float>(run)), error(run_layer<bfloat16>(run))};
 }

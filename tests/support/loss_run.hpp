@@ -31,8 +31,8 @@ struct LossResult {
 
 template <typename T, typename L>
 [[nodiscard]] auto targets_as(std::vector<double> const& targets) {
-  return std::vector<std::conditional_t<std::is_same_v<typename L::Target, std::int32_t>, std::int32_t, T>>(targets.begin(),
-                                                                                                            targets.end());
+  return std::vector<std::conditional_t<std::is_same_v<typename L::Target, std::int32_t>, std::int32_t, T>>(
+      targets.begin(), targets.end());
 }
 
 template <typename T, typename L>

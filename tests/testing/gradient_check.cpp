@@ -35,8 +35,8 @@ struct Scale {
     pass.run(op::MatMul{}, y, x, weights.matrix(0, 1, 1), Vector<ScalarOf<P> const>{});
   }
   template <typename P>
-  static constexpr void backward(P& pass, WeightsOf<P> weights, GradientsOf<P> gradients, Saved<ScalarOf<P>> const& saved,
-                                 InputOf<P> dy, OutputOf<P> dx) {
+  static constexpr void backward(P& pass, WeightsOf<P> weights, GradientsOf<P> gradients,
+                                 Saved<ScalarOf<P>> const& saved, InputOf<P> dy, OutputOf<P> dx) {
     Vector<ScalarOf<P> const> const none{};
     if (M != Mistake::needs_dx || dx.wanted()) {
       pass.run(op::MatMul{.transpose_a = true, .accumulate = M != Mistake::overwrites}, gradients.matrix(0, 1, 1), dy,
@@ -54,12 +54,13 @@ struct Scale {
   }
 };
 
-/// CrossEntropy whose gradient is Factor times too large, or whose value is counted ValueFactor times in one of two ways.
+/// CrossEntropy whose gradient is Factor times too large, or whose value is counted ValueFactor times in one of two
+/// ways.
 template <double Factor, double ValueFactor>
 struct WrongLoss : CrossEntropy<3> {
   template <typename P>
-  static constexpr void value_and_gradient(P& pass, WeightsOf<P> w, GradientsOf<P> g, InputOf<P> x, Tokens targets, double scale,
-                                           OutputOf<P> dx, double* sum) {
+  static constexpr void value_and_gradient(P& pass, WeightsOf<P> w, GradientsOf<P> g, InputOf<P> x, Tokens targets,
+                                           double scale, OutputOf<P> dx, double* sum) {
     CrossEntropy<3>::value_and_gradient(pass, w, g, x, targets, scale * Factor, dx, sum);
     if (ValueFactor == 2) {
       CrossEntropy<3>::value(pass, w, x, targets, sum);

@@ -27,8 +27,9 @@ using select_policy = type_at<first_policy<Category, Args..., Default>(), Args..
 
 template <typename Category, int Count>
 struct check_unique {
-  static_assert(Count <= 1, "cleave::ShardedModule: two policies of one category are in the pack (see check_unique<category, "
-                            "number>). Keep one of them.");
+  static_assert(Count <= 1,
+                "cleave::ShardedModule: two policies of one category are in the pack (see check_unique<category, "
+                "number>). Keep one of them.");
 };
 
 } // namespace cleave::detail

@@ -54,8 +54,8 @@ template <std::size_t I, typename... Ts>
 using type_at = typename decltype(detail::find_type<I>(
     static_cast<numbered_set<std::index_sequence_for<Ts...>, Ts...>*>(nullptr)))::type;
 
-/// Makes the compiler look at a check: a class named after what it judges, so that compilers print that, with assertions
-/// in it. Always true, for a compiler may refuse to read a member of a class whose assertion failed.
+/// Makes the compiler look at a check: a class named after what it judges, so that compilers print that, with
+/// assertions in it. Always true, for a compiler may refuse to read a member of a class whose assertion failed.
 template <typename Check>
 inline constexpr bool looked_at = sizeof(Check) > 0;
 

@@ -20,9 +20,9 @@ template <typename Wire, typename Sum>
 concept summable = (std::is_arithmetic_v<Wire> && std::same_as<Wire, Sum>) ||
                    (std::same_as<Wire, bfloat16> && std::same_as<Sum, float>);
 
-/// The reduction of every communicator: `mine` becomes ((g0 + g1) + g2) + ..., or has that sum added to it, where g_r is
-/// `slice(r)`, mine.size() elements of rank r, each widened before it is added. One function, so that the same numbers
-/// give the same bits everywhere.
+/// The reduction of every communicator: `mine` becomes ((g0 + g1) + g2) + ..., or has that sum added to it, where g_r
+/// is `slice(r)`, mine.size() elements of rank r, each widened before it is added. One function, so that the same
+/// numbers give the same bits everywhere.
 ///
 /// Works through pieces that stay in the first cache, so that every slice is read once and `mine` written once.
 template <typename Wire, typename Sum, typename Slice>

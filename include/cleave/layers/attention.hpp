@@ -12,8 +12,9 @@ namespace detail {
 
 template <int Width, int Heads>
 struct check_heads {
-  static_assert(Heads > 0 && Width % Heads == 0, "cleave::CausalAttention<Width, Heads>: the width does not divide into heads (see "
-                                                 "check_heads<width, heads>). Make it a multiple.");
+  static_assert(Heads > 0 && Width % Heads == 0,
+                "cleave::CausalAttention<Width, Heads>: the width does not divide into heads (see "
+                "check_heads<width, heads>). Make it a multiple.");
 };
 
 } // namespace detail
@@ -34,9 +35,9 @@ struct CausalAttention {
 
   template <typename T>
   struct Saved {
-    Matrix<T const> input;             // (rows, 3 Width)
-    Matrix<T const> output;            // (rows, Width)
-    Matrix<accumulator_t<T>> log_sum;  // (rows, Heads)
+    Matrix<T const> input;            // (rows, 3 Width)
+    Matrix<T const> output;           // (rows, Width)
+    Matrix<accumulator_t<T>> log_sum; // (rows, Heads)
   };
 
   template <typename P>
@@ -59,10 +60,9 @@ static_assert(layer<CausalAttention<4, 2>>);
 
 /// Multi-head causal self-attention with its two projections: (rows, Width) -> (rows, Width). Names and shapes are
 /// GPT-2's (c_attn, c_proj); both projections are made with Options, the second starts with `ProjectionDeviation`.
-template <int Width, int Heads, LinearOptions Options = LinearOptions{},
-          double ProjectionDeviation = Options.deviation>
-using CausalSelfAttention = Sequential<
-    Named<"c_attn", Linear<Width, 3 * Width, Options>>, CausalAttention<Width, Heads>,
-    Named<"c_proj", Linear<Width, Width, LinearOptions{Options.bias, Options.layout, ProjectionDeviation}>>>;
+template <int Width, int Heads, LinearOptions Options = LinearOptions{}, double ProjectionDeviation = Options.deviation>
+using CausalSelfAttention =
+    Sequential<Named<"c_attn", Linear<Width, 3 * Width, Options>>, CausalAttention<Width, Heads>,
+               Named<"c_proj", Linear<Width, Width, LinearOptions{Options.bias, Options.layout, ProjectionDeviation}>>>;
 
 } // namespace cleave

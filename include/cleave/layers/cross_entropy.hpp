@@ -12,7 +12,8 @@ namespace cleave {
 /// torch.nn.CrossEntropyLoss.
 template <int Classes>
 struct CrossEntropy {
-  static_assert(Classes > 1, "cleave::CrossEntropy<Classes>: there is nothing to tell apart. Give at least two classes.");
+  static_assert(Classes > 1,
+                "cleave::CrossEntropy<Classes>: there is nothing to tell apart. Give at least two classes.");
 
   using Target = std::int32_t;
   static constexpr int inputs = Classes;

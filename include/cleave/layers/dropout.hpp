@@ -9,8 +9,8 @@ namespace cleave {
 /// In training, zeroes each element with the probability given to the model and divides the others by what is left:
 /// (rows, n) -> (rows, n). torch.nn.Dropout.
 ///
-/// The mask is a function of (seed, step, which Dropout, element of the global batch): the same in recomputation and for
-/// any number of ranks.
+/// The mask is a function of (seed, step, which Dropout, element of the global batch): the same in recomputation and
+/// for any number of ranks.
 struct Dropout {
   static constexpr int inputs = any_width;
   static constexpr int outputs = any_width;

@@ -9,7 +9,8 @@ namespace cleave {
 /// Row r of y is row token[r] of the table: tokens -> (rows, Width). torch.nn.Embedding.
 template <int Vocabulary, int Width, double Deviation = 1.0>
 struct Embedding {
-  static_assert(Vocabulary > 0 && Width > 0, "cleave::Embedding<Vocabulary, Width>: a size is not positive. Give both.");
+  static_assert(Vocabulary > 0 && Width > 0,
+                "cleave::Embedding<Vocabulary, Width>: a size is not positive. Give both.");
 
   static constexpr int inputs = any_width;
   static constexpr int outputs = Width;
@@ -22,7 +23,8 @@ struct Embedding {
   };
 
   template <typename P>
-  static constexpr void forward(P& pass, WeightsOf<P> weights, Tokens tokens, OutputOf<P> y, Saved<ScalarOf<P>>& saved) {
+  static constexpr void forward(P& pass, WeightsOf<P> weights, Tokens tokens, OutputOf<P> y,
+                                Saved<ScalarOf<P>>& saved) {
     saved.tokens = tokens;
     pass.run(op::Embedding{}, y, weights.matrix(0, Vocabulary, Width), tokens);
   }

@@ -28,12 +28,13 @@ struct LayerNorm {
   static constexpr void forward(P& pass, WeightsOf<P> weights, InputOf<P> x, OutputOf<P> y, Saved<ScalarOf<P>>& saved) {
     using A = typename P::Statistic;
     saved = {x, pass.arena.template vector<A>(pass.rows()), pass.arena.template vector<A>(pass.rows())};
-    pass.run(op::LayerNorm{Epsilon}, y, saved.mean, saved.rstd, x, weights.vector(gain, Width), weights.vector(bias, Width));
+    pass.run(op::LayerNorm{Epsilon}, y, saved.mean, saved.rstd, x, weights.vector(gain, Width),
+             weights.vector(bias, Width));
   }
 
   template <typename P>
-  static constexpr void backward(P& pass, WeightsOf<P> weights, GradientsOf<P> gradients, Saved<ScalarOf<P>> const& saved,
-                                 InputOf<P> dy, OutputOf<P> dx) {
+  static constexpr void backward(P& pass, WeightsOf<P> weights, GradientsOf<P> gradients,
+                                 Saved<ScalarOf<P>> const& saved, InputOf<P> dy, OutputOf<P> dx) {
     using A = typename P::Statistic;
     pass.run(op::LayerNormGradient{}, dx, gradients.vector(gain, Width), gradients.vector(bias, Width), dy, saved.input,
              Vector<A const>(saved.mean), Vector<A const>(saved.rstd), weights.vector(gain, Width));

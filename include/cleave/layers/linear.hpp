@@ -30,8 +30,8 @@ private:
   enum Slot { weight, bias };
   static constexpr bool stored_in_out = Options.layout == WeightLayout::in_out;
   static constexpr Extents weight_shape = stored_in_out ? Extents{In, Out} : Extents{Out, In};
-  static constexpr Initialiser first_weight =
-      Options.deviation > 0 ? init::normal(Options.deviation) : init::fan_in(In > 0 ? In : 1);
+  static constexpr Initialiser first_weight = Options.deviation > 0 ? init::normal(Options.deviation)
+                                                                    : init::fan_in(In > 0 ? In : 1);
   static constexpr Initialiser first_bias = Options.deviation > 0 ? init::zeros() : init::fan_in(In > 0 ? In : 1);
 
   static constexpr auto declare() {
@@ -58,8 +58,8 @@ public:
   }
 
   template <typename P>
-  static constexpr void backward(P& pass, WeightsOf<P> weights, GradientsOf<P> gradients, Saved<ScalarOf<P>> const& saved,
-                                 InputOf<P> dy, OutputOf<P> dx) {
+  static constexpr void backward(P& pass, WeightsOf<P> weights, GradientsOf<P> gradients,
+                                 Saved<ScalarOf<P>> const& saved, InputOf<P> dy, OutputOf<P> dx) {
     Vector<ScalarOf<P> const> const none{};
     op::MatMul const add{.transpose_a = true, .accumulate = true};
     if constexpr (stored_in_out) {

@@ -27,8 +27,8 @@ struct PositionalEmbedding {
   }
 
   template <typename P>
-  static constexpr void backward(P& pass, WeightsOf<P>, GradientsOf<P> gradients, Saved<ScalarOf<P>> const&, InputOf<P> dy,
-                                 OutputOf<P> dx) {
+  static constexpr void backward(P& pass, WeightsOf<P>, GradientsOf<P> gradients, Saved<ScalarOf<P>> const&,
+                                 InputOf<P> dy, OutputOf<P> dx) {
     pass.run(op::AddPositionsGradient{pass.shape.sequence}, gradients.matrix(0, Context, Width), dy);
     if (dx.wanted()) {
       pass.run(op::Copy{}, dx, dy);

@@ -44,8 +44,7 @@ struct Repeat {
   }
 
   template <typename P>
-  static constexpr void forward(P& pass, WeightsOf<P> weights, InputOf<P> x, OutputOf<P> y,
-                                Saved<ScalarOf<P>>& saved) {
+  static constexpr void forward(P& pass, WeightsOf<P> weights, InputOf<P> x, OutputOf<P> y, Saved<ScalarOf<P>>& saved) {
     for (std::size_t i = 0; i != N; ++i) {
       OutputOf<P> const out = i + 1 == N ? y : pass.activation(x.columns);
       L::forward(pass, weights.skip(first_slot(i)), x, out, saved.inner[i]);

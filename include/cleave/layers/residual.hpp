@@ -35,8 +35,7 @@ struct Residual {
   }
 
   template <typename P>
-  static constexpr void forward(P& pass, WeightsOf<P> weights, InputOf<P> x, OutputOf<P> y,
-                                Saved<ScalarOf<P>>& saved) {
+  static constexpr void forward(P& pass, WeightsOf<P> weights, InputOf<P> x, OutputOf<P> y, Saved<ScalarOf<P>>& saved) {
     // L writes to y, to which x is added in place, unless backward of L needs L's own output.
     OutputOf<P> const inner = saves_output<L> ? pass.activation(y.columns) : y;
     L::forward(pass, weights, x, inner, saved.inner);

@@ -41,7 +41,8 @@ public:
   template <typename Visitor>
   static constexpr void describe(Name prefix, Visitor&& visit) {
     int position = 0;
-    ((cleave::for_each_parameter<Ls>(cleave::names_itself<Ls> ? prefix : prefix.then(position), visit), ++position), ...);
+    ((cleave::for_each_parameter<Ls>(cleave::names_itself<Ls> ? prefix : prefix.then(position), visit), ++position),
+     ...);
   }
 
   template <typename P, typename X>

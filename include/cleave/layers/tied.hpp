@@ -6,8 +6,8 @@
 namespace cleave {
 
 /// L with its first parameter replaced by the one called Text elsewhere in the same unit: one parameter, two views, the
-/// sum of both gradients. Tied<"wte.weight", Linear<768, 50257, ...>>. Text counts from the unit: in the root, it is the
-/// full name.
+/// sum of both gradients. Tied<"wte.weight", Linear<768, 50257, ...>>. Text counts from the unit: in the root, it is
+/// the full name.
 template <Literal Text, typename L>
 struct Tied;
 
@@ -15,7 +15,8 @@ namespace detail {
 
 template <Literal Text, typename L, typename Visitor>
 constexpr void describe_tied(Name prefix, Visitor&& visit) {
-  static_assert(parameter_count<L> > 0, "cleave::Tied<Text, L>: L has no parameter that could be tied. Leave Tied out.");
+  static_assert(parameter_count<L> > 0,
+                "cleave::Tied<Text, L>: L has no parameter that could be tied. Leave Tied out.");
   bool first = true;
   cleave::for_each_parameter<L>(prefix, [&](Parameter parameter) {
     if (first) {

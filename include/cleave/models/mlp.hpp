@@ -21,9 +21,10 @@ struct Config {
 /// Rows of features to a loss; the hidden layers are units of their own.
 template <Config C, typename Activation = Gelu, typename Loss = MeanSquaredError<C.outputs>>
 struct Mlp {
-  using Layers = LayerList<Named<"input", Linear<C.inputs, C.width>>,
-                           Named<"hidden", Repeat<C.hidden, Sequential<Activation, Named<"", Linear<C.width, C.width>>>>>,
-                           Activation, Named<"output", Linear<C.width, C.outputs>>, Loss>;
+  using Layers =
+      LayerList<Named<"input", Linear<C.inputs, C.width>>,
+                Named<"hidden", Repeat<C.hidden, Sequential<Activation, Named<"", Linear<C.width, C.width>>>>>,
+                Activation, Named<"output", Linear<C.width, C.outputs>>, Loss>;
 };
 
 } // namespace cleave::models::mlp

@@ -24,7 +24,8 @@ struct None {
 /// Layers of these types, wherever they stand in the model: recompute::Types<models::gpt::Block<config>>.
 template <typename... Layers>
 struct Types {
-  static_assert(sizeof...(Layers) > 0, "cleave::recompute::Types<>: no layer is named. Name one, or use recompute::None.");
+  static_assert(sizeof...(Layers) > 0,
+                "cleave::recompute::Types<>: no layer is named. Name one, or use recompute::None.");
   using policy_category = category::recompute;
   template <typename L>
   static constexpr bool matches = (... || std::same_as<L, Layers>);

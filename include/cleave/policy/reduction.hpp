@@ -27,8 +27,8 @@ struct MeanOverWeight {
   static constexpr double share(double weight) { return weight; }
 };
 
-/// The mean over ranks and micro-batches of their mean losses, whatever their sizes (PyTorch's FSDP and DDP). Those where no
-/// row counts have no mean, and are left out.
+/// The mean over ranks and micro-batches of their mean losses, whatever their sizes (PyTorch's FSDP and DDP). Those
+/// where no row counts have no mean, and are left out.
 struct MeanOverRanks {
   using policy_category = category::reduction;
   static constexpr bool divides = true;

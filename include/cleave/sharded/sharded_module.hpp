@@ -34,15 +34,17 @@ inline constexpr bool is_policy = policy_of<Arg, category::precision> || policy_
 
 template <typename Arg>
 struct check_argument {
-  static_assert(is_layer<Arg> || is_policy<Arg>,
-                "cleave::ShardedModule: an argument (see check_argument) is neither a layer (cleave/layers/layer.hpp) nor a policy "
-                "(cleave/policy/category.hpp). Correct its name, or give it what a layer or a policy has.");
+  static_assert(
+      is_layer<Arg> || is_policy<Arg>,
+      "cleave::ShardedModule: an argument (see check_argument) is neither a layer (cleave/layers/layer.hpp) nor a "
+      "policy (cleave/policy/category.hpp). Correct its name, or give it what a layer or a policy has.");
 };
 
 template <typename Policy, bool Complete>
 struct check_policy {
-  static_assert(Complete, "cleave::ShardedModule: a policy (see check_policy) lacks a member that its category needs. Add what the "
-                          "category's header in cleave/policy/ lists.");
+  static_assert(Complete,
+                "cleave::ShardedModule: a policy (see check_policy) lacks a member that its category needs. Add "
+                "what the category's header in cleave/policy/ lists.");
 };
 
 template <int Depth, int Units>
@@ -53,20 +55,21 @@ struct check_depth {
 
 template <typename C>
 struct check_communicator {
-  static_assert(communicator<C>, "cleave::ShardedModule: the communicator lacks a member that training needs (a note names it). "
-                                 "Add what cleave/comm/communicator.hpp lists.");
+  static_assert(communicator<C>, "cleave::ShardedModule: the communicator lacks a member that training needs (a note "
+                                 "names it). Add what cleave/comm/communicator.hpp lists.");
 };
 template <typename C, typename Precision>
 struct check_wire {
-  static_assert(has_all_gather<C, typename Precision::Compute> &&
-                    has_reduce_scatter<C, typename Precision::Reduce, typename Precision::Reduce>,
-                "cleave::ShardedModule: the communicator has no collectives for the number types of the precision policy (a note "
-                "names one). Add them, or choose another precision.");
+  static_assert(
+      has_all_gather<C, typename Precision::Compute> &&
+          has_reduce_scatter<C, typename Precision::Reduce, typename Precision::Reduce>,
+      "cleave::ShardedModule: the communicator has no collectives for the number types of the precision policy (a "
+      "note names one). Add them, or choose another precision.");
 };
 template <typename D>
 struct check_device {
-  static_assert(device_policy<D>, "cleave::ShardedModule: the device lacks a member that training needs (a note names it). Add what "
-                                  "cleave/device/device.hpp lists.");
+  static_assert(device_policy<D>, "cleave::ShardedModule: the device lacks a member that training needs (a note names "
+                                  "it). Add what cleave/device/device.hpp lists.");
 };
 
 /// The entries of those arguments that are layers.
@@ -98,8 +101,8 @@ public:
   using type = decltype(join(std::index_sequence_for<Args...>{}));
 };
 
-/// From what the user wrote to a Configuration. The only place that validates. What can be worked with in spite of an error
-/// is worked with; `accepted` says whether the rest can be instantiated without a flood of further errors.
+/// From what the user wrote to a Configuration. The only place that validates. What can be worked with in spite of an
+/// error is worked with; `accepted` says whether the rest can be instantiated without a flood of further errors.
 template <typename... Args>
 struct resolve {
   template <typename Category>
@@ -162,10 +165,11 @@ struct module_base<Resolved> {
 
 } // namespace detail
 
-/// A model whose parameters, gradients and optimizer state are shards, one per rank: layers and policies in one pack, in
-/// any order.
+/// A model whose parameters, gradients and optimizer state are shards, one per rank: layers and policies in one pack,
+/// in any order.
 ///
-///     ShardedModule<Linear<784, 512>, Gelu, Linear<512, 10>, CrossEntropy<10>, comm::Threads> model(world, {.batch = 64});
+///     using Model = ShardedModule<Linear<784, 512>, Gelu, Linear<512, 10>, CrossEntropy<10>, comm::Threads>;
+///     Model model(world, {.batch = 64});
 ///     auto const loss = model.loss(images, labels);
 ///     model.backward(loss);
 ///

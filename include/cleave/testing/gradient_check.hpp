@@ -10,8 +10,8 @@ namespace cleave::testing {
 /// Compares backward of a layer with central differences of forward, in float64, at random parameters and input. Both
 /// errors of a right layer are below 1e-7 or so. (torch.autograd.gradcheck.)
 ///
-/// A gradient that is overwritten instead of added to, a dx that is not written, and NaN count as wrong too. Throws Error
-/// when a layer cuts more from its arena than the same layer's plan.
+/// A gradient that is overwritten instead of added to, a dx that is not written, and NaN count as wrong too. Throws
+/// Error when a layer cuts more from its arena than the same layer's plan.
 ///
 ///     CHECK_LT(testing::check_gradient<MyLayer>().parameters, 1e-7);
 template <layer L>

@@ -91,7 +91,10 @@ public:
       meeting_started_ = true;
       check_mpi(MPI_Ibarrier(control_, &meeting_), "MPI_Ibarrier");
     }
-    for (Pause pause; !met_ && std::chrono::steady_clock::now() < (failed_ ? std::min(until, lost_after_) : until); pause()) {
+    auto const over = [&] {
+      return std::chrono::steady_clock::now() >= (failed_ ? std::min(until, lost_after_) : until);
+    };
+    for (Pause pause; !met_ && !over(); pause()) {
       int all_here = 0;
       check_mpi(MPI_Test(&meeting_, &all_here, MPI_STATUS_IGNORE), "MPI_Ibarrier");
       met_ = all_here != 0;

@@ -13,7 +13,7 @@ template <typename View>
 using Given = std::type_identity_t<View>;
 
 /// Loops work through blocks of this many elements: compilers turn an inner loop of fixed length into vector
-/// instructions, and the result of an element does not depend on where in its row it stands.
+/// instructions.
 inline constexpr Index block_size = 64;
 
 template <typename To, typename From>
@@ -25,62 +25,49 @@ template <typename To, typename From>
   }
 }
 
-/// y[i] = f(x[i]) for `count` elements, computed in the accumulator type; y may be x.
-template <Index count, typename T, typename F>
-void transform_block(T* y, T const* x, F const& f) {
+/// y[i] = f(x[i]...) for so many blocks, computed in the accumulator type. All elements of all calls pass through this
+/// one function, compiled once, so that none is rounded in another way because it stands at the end of a row.
+template <typename T, typename F, typename... X>
+[[gnu::noinline]] void transform_blocks(Index blocks, F const& f, T* y, X const*... x) {
   using A = accumulator_t<T>;
-  A value[count]; // apart from y and x, which the compiler must take for overlapping
-  for (Index j = 0; j != count; ++j) {
-    value[j] = f(convert<A>(x[j]));
-  }
-  for (Index j = 0; j != count; ++j) {
-    y[j] = convert<T>(value[j]);
-  }
-}
-template <Index count, typename T, typename F>
-void transform_block(T* y, T const* a, T const* b, F const& f) {
-  using A = accumulator_t<T>;
-  A value[count];
-  for (Index j = 0; j != count; ++j) {
-    value[j] = f(convert<A>(a[j]), convert<A>(b[j]));
-  }
-  for (Index j = 0; j != count; ++j) {
-    y[j] = convert<T>(value[j]);
+  for (Index i = 0; i != blocks * block_size; i += block_size) {
+    A value[block_size]; // apart from y and x, which the compiler must take for overlapping
+    for (Index j = 0; j != block_size; ++j) {
+      value[j] = f(convert<A>(x[i + j])...);
+    }
+    for (Index j = 0; j != block_size; ++j) {
+      y[i + j] = convert<T>(value[j]);
+    }
   }
 }
 
-/// y[i] = f(x[i]...) for n elements, with one x or two. What does not fill a block is computed in one that is filled up
-/// with zeros.
+/// The same for n elements. What does not fill a block is computed in one that is filled up with zeros.
 template <typename T, typename F, typename... X>
-void transform_blocks(Index n, F const& f, T* y, X const*... x) {
-  constexpr Index part = block_size / 4;
-  Index i = 0;
-  for (; i + block_size <= n; i += block_size) {
-    transform_block<block_size>(y + i, (x + i)..., f);
+void transform_all(Index n, F const& f, T* y, X const*... x) {
+  Index const done = n / block_size * block_size;
+  if (done != 0) {
+    transform_blocks(done / block_size, f, y, x...);
   }
-  for (; i + part <= n; i += part) {
-    transform_block<part>(y + i, (x + i)..., f);
-  }
-  if (i != n) {
-    auto const filled = [&](T const* from, T(&&rest)[part]) -> T const* {
-      std::copy_n(from + i, n - i, rest);
+  if (done != n) {
+    auto const filled = [=](T const* from, T(&&rest)[block_size]) -> T const* {
+      std::copy_n(from + done, n - done, rest);
       return rest;
     };
-    T result[part];
-    transform_block<part>(result, filled(x, {})..., f);
-    std::copy_n(result, n - i, y + i);
+    T result[block_size];
+    transform_blocks(1, f, result, filled(x, {})...);
+    std::copy_n(result, n - done, y + done);
   }
 }
 
 /// y[i] = f(x[i]), computed in the accumulator type; y may be x.
 template <typename T, typename F>
 void transform(T* y, T const* x, Index n, F const& f) {
-  transform_blocks(n, f, y, x);
+  transform_all(n, f, y, x);
 }
 /// y[i] = f(a[i], b[i]), computed in the accumulator type; y may be a or b.
 template <typename T, typename F>
 void transform(T* y, T const* a, T const* b, Index n, F const& f) {
-  transform_blocks(n, f, y, a, b);
+  transform_all(n, f, y, a, b);
 }
 
 /// What pairwise f leaves of a block.

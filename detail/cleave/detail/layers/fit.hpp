@@ -36,9 +36,10 @@ inline constexpr bool widths_fit = Outputs == NextInputs || Outputs == any_width
 
 template <int Outputs, int NextInputs>
 struct check_fit {
-  static_assert(widths_fit<Outputs, NextInputs>,
-                "cleave::layer: one layer's outputs are not the next layer's inputs (see check_fit<outputs, inputs> for both "
-                "numbers). Make the two widths equal.");
+  static_assert(
+      widths_fit<Outputs, NextInputs>,
+      "cleave::layer: one layer's outputs are not the next layer's inputs (see check_fit<outputs, inputs> for "
+      "both numbers). Make the two widths equal.");
 };
 
 /// Whether no layer but the first starts from tokens: rows arrive at the others.
@@ -55,7 +56,6 @@ struct check_tokens_first {
   static_assert(tokens_come_first<Ls...>,
                 "cleave::layer: a layer that starts from tokens stands behind another layer. Put the Embedding first.");
 };
-
 
 /// Features a row that a layer returns. A loss ends the row: it returns none.
 template <typename L>

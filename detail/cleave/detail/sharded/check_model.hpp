@@ -8,8 +8,8 @@
 
 namespace cleave::detail {
 
-// Each check is a class that asserts, and a verdict beside it: a chain that cannot work is not instantiated any further, so
-// that the assertion is what a compiler prints.
+// Each check is a class that asserts, and a verdict beside it: a chain that cannot work is not instantiated any
+// further, so that the assertion is what a compiler prints.
 
 template <std::size_t Layers>
 struct check_layers {
@@ -18,13 +18,15 @@ struct check_layers {
 
 template <typename Loss, bool IsLast>
 struct check_loss_last {
-  static_assert(IsLast, "cleave::ShardedModule: a loss (see check_loss_last) stands before other layers, but a loss ends a model. "
-                        "Move it to the end.");
+  static_assert(IsLast,
+                "cleave::ShardedModule: a loss (see check_loss_last) stands before other layers, but a loss ends "
+                "a model. Move it to the end.");
 };
 
 template <int Units>
 struct check_trainable {
-  static_assert(Units > 0, "cleave::ShardedModule: no layer of the pack has parameters, so there is nothing to train. Add one.");
+  static_assert(Units > 0, "cleave::ShardedModule: no layer of the pack has parameters, so there is nothing to train. "
+                           "Add one.");
 };
 
 /// How the names of an entry's parameters stand to its unit's flat parameter.
@@ -52,13 +54,14 @@ consteval NamesFound find_names(Name prefix) {
 
 template <typename L, bool All, bool ShapesEqual, bool Unique>
 struct check_names {
-  static_assert(All, "cleave::Tied<Text, L>: there is no parameter called Text in L's own unit (see check_names for the layer), "
-                     "and one parameter cannot be in two. Correct Text, or put both layers in one unit: in a model's list, "
-                     "outside every Repeat.");
-  static_assert(ShapesEqual, "cleave::Tied<Text, L>: L's parameter has another shape than the one called Text (see check_names for "
-                             "the layer). Make the shapes equal.");
-  static_assert(Unique, "cleave::Named: two parameters of one unit have the same name (see check_names for the layer). Give their "
-                        "layers different names.");
+  static_assert(All,
+                "cleave::Tied<Text, L>: there is no parameter called Text in L's own unit (see check_names for the "
+                "layer), and one parameter cannot be in two. Correct Text, or put both layers in one unit: in a "
+                "model's list, outside every Repeat.");
+  static_assert(ShapesEqual, "cleave::Tied<Text, L>: L's parameter has another shape than the one called Text (see "
+                             "check_names for the layer). Make the shapes equal.");
+  static_assert(Unique, "cleave::Named: two parameters of one unit have the same name (see check_names for the layer). "
+                        "Give their layers different names.");
 };
 
 template <typename C, typename E, std::size_t I>

@@ -73,8 +73,8 @@ struct rewrite_entry<Policy, Entry<L, Position, FromComposite>> {
 
 template <typename Layer, bool Found>
 struct check_recomputed {
-  static_assert(Found, "cleave::recompute::Types: the model does not contain one of the layers (see check_recomputed<layer, "
-                       "found>), so nothing of it would be recomputed. Name a layer of the model.");
+  static_assert(Found, "cleave::recompute::Types: the model does not contain one of the layers (see check_recomputed<"
+                       "layer, found>), so nothing of it would be recomputed. Name a layer of the model.");
 };
 
 template <typename Policy, typename List>
@@ -84,10 +84,14 @@ struct recompute_in<Policy, type_list<Es...>> {
   using type = type_list<typename rewrite_entry<Policy, Es>::type...>;
 };
 
+/// Whether Policy names a layer of the list.
+template <typename Policy, typename List>
+inline constexpr bool rewrites = !std::is_same_v<typename recompute_in<Policy, List>::type, List>;
+
 template <typename Policy, typename List>
 inline constexpr bool looked_for_recomputed = true;
 template <typename... Ls, typename List>
 inline constexpr bool looked_for_recomputed<recompute::Types<Ls...>, List> =
-    (... && looked_at<check_recomputed<Ls, !std::is_same_v<typename recompute_in<recompute::Types<Ls>, List>::type, List>>>);
+    (... && looked_at<check_recomputed<Ls, rewrites<recompute::Types<Ls>, List>>>);
 
 } // namespace cleave::detail

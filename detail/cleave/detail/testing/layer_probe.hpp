@@ -17,11 +17,9 @@ class LayerProbe {
 
 public:
   explicit LayerProbe(testing::GradientCheckOptions options)
-      : options_(options),
-        parameters_(options.seed),
+      : options_(options), parameters_(options.seed),
         input_(detail::probe_numbers(from_tokens ? 0 : rows() * columns(), options.seed, 2)),
-        direction_(detail::probe_numbers(rows() * outputs(), options.seed, 3)),
-        memory_(planned_bytes()) {
+        direction_(detail::probe_numbers(rows() * outputs(), options.seed, 3)), memory_(planned_bytes()) {
     for (Index r = 0; r != rows(); ++r) {
       tokens_.push_back(static_cast<std::int32_t>((7 * r + 1) % std::max(1, vocabulary<L>)));
     }
@@ -35,8 +33,7 @@ public:
     auto const value = [this] { return this->value(); };
     testing::GradientErrors errors;
     errors.input = detail::derivative_error(input_, dx, options_.step, value);
-    errors.parameters =
-        detail::derivative_error(parameters_.values(), parameters_.added(2), options_.step, value);
+    errors.parameters = detail::derivative_error(parameters_.values(), parameters_.added(2), options_.step, value);
     return errors;
   }
 

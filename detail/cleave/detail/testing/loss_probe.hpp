@@ -18,11 +18,9 @@ class LossProbe {
 
 public:
   explicit LossProbe(testing::GradientCheckOptions options)
-      : options_(options),
-        parameters_(options.seed),
+      : options_(options), parameters_(options.seed),
         input_(detail::probe_numbers(rows() * L::inputs, options.seed, 2)),
-        targets_(detail::probe_numbers(rows() * L::inputs, options.seed, 3)),
-        memory_(planned_bytes()) {
+        targets_(detail::probe_numbers(rows() * L::inputs, options.seed, 3)), memory_(planned_bytes()) {
     if constexpr (to_classes) {
       for (Index r = 0; r != rows(); ++r) {
         bool const ignored = options.ignore_every > 0 && (r + 1) % options.ignore_every == 0;

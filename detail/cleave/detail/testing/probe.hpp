@@ -53,8 +53,8 @@ namespace cleave::detail {
 
 /// The largest distance of `derivatives` from central differences of value() in each of `variables`.
 template <typename F>
-[[nodiscard]] double derivative_error(std::vector<double>& variables, std::vector<double> const& derivatives, double step,
-                                      F value) {
+[[nodiscard]] double derivative_error(std::vector<double>& variables, std::vector<double> const& derivatives,
+                                      double step, F value) {
   double worst = 0;
   for (std::size_t i = 0; i != variables.size(); ++i) {
     double const kept = variables[i];
