@@ -2,8 +2,8 @@
 //
 //   mpirun -q -n 2 build/benchmarks/step [steps]
 //
-// Each rank measures the rate of the model's own matrix products, on one core and while the other ranks measure too, then
-// trains. Both are measured in one run, so their ratio means something on a shared machine.
+// Each rank measures the rate of the model's own matrix products, on one core and while the other ranks measure too,
+// then trains. Both are measured in one run, so their ratio means something on a shared machine.
 
 #include <algorithm>
 #include <array>
@@ -102,8 +102,8 @@ int run(comm::Mpi& world, int steps) {
   double const reached = operations * world.size() / best;
   MemoryPlan const plan = memory_plan<Model>({world.size(), batch, gpt2.context, 1});
   if (world.rank() == 0) {
-    std::printf("GPT-2 124M, %td x %d tokens, %d ranks of one core, full sharding, AdamW\n\n", global_batch, gpt2.context,
-                world.size());
+    std::printf("GPT-2 124M, %td x %d tokens, %d ranks of one core, full sharding, AdamW\n\n", global_batch,
+                gpt2.context, world.size());
     std::printf("  step                          %8.2f s\n", best);
     std::printf("  tokens a second               %8.0f\n", static_cast<double>(global_batch * gpt2.context) / best);
     std::printf("  the step's matrix products    %8.1f GFLOP/s\n", reached * 1e-9);
@@ -112,10 +112,11 @@ int run(comm::Mpi& world, int steps) {
     std::printf("  peak resident memory          %8s a rank\n",
                 observe::format_bytes(observe::process_memory().peak_resident).c_str());
     std::printf("  memory plan                   %8s a rank\n", observe::format_bytes(plan.peak()).c_str());
-    nlohmann::ordered_json const line{{"benchmark", "step"},         {"ranks", world.size()},
-                                      {"seconds", best},             {"product_rate", rate},
-                                      {"step_rate", reached},        {"ratio", reached / rate},
-                                      {"plan_bytes", plan.peak()},   {"peak_resident", observe::process_memory().peak_resident}};
+    nlohmann::ordered_json const line{
+        {"benchmark", "step"},       {"ranks", world.size()},
+        {"seconds", best},           {"product_rate", rate},
+        {"step_rate", reached},      {"ratio", reached / rate},
+        {"plan_bytes", plan.peak()}, {"peak_resident", observe::process_memory().peak_resident}};
     std::printf("\n%s\n", line.dump().c_str());
   }
   return 0;
@@ -124,5 +125,6 @@ int run(comm::Mpi& world, int steps) {
 } // namespace
 
 int main(int argc, char** argv) {
-  return comm::launch<comm::Mpi>(argc, argv, [&](comm::Mpi& world) { return run(world, argc > 1 ? std::atoi(argv[1]) : 5); });
+  return comm::launch<comm::Mpi>(argc, argv,
+                                 [&](comm::Mpi& world) { return run(world, argc > 1 ? std::atoi(argv[1]) : 5); });
 }

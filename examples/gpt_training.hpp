@@ -83,9 +83,10 @@ private:
     }
     std::filesystem::path const folder = std::filesystem::absolute(path).parent_path();
     if (::access(folder.c_str(), W_OK) != 0) {
-      throw FileError("expected to be able to write to folder '{}' for --save, found that it is missing or read-only. Make it, "
-                      "or choose another",
-                      folder.string());
+      throw FileError(
+          "expected to be able to write to folder '{}' for --save, found that it is missing or read-only. Make it, "
+          "or choose another",
+          folder.string());
     }
   }
 
@@ -130,8 +131,8 @@ private:
     double const loss = model_.mean_loss();
     double const norm = options_.clip > 0 ? optim::clip_gradient_norm(model_, options_.clip) : model_.gradient_norm();
     if (!std::isfinite(loss) || !std::isfinite(norm)) {
-      throw Error("expected finite numbers, found a loss of {} and a gradient norm of {} at step {}. Lower --lr", loss, norm,
-                  step);
+      throw Error("expected finite numbers, found a loss of {} and a gradient norm of {} at step {}. Lower --lr", loss,
+                  norm, step);
     }
     double const rate = learning_rate(step);
     optimizer.set_learning_rate(rate);
@@ -195,7 +196,8 @@ private:
 
   static std::string printable(std::string text) {
     std::ranges::replace_if(
-        text, [](char c) { return c != '\n' && (static_cast<unsigned char>(c) < 32 || static_cast<unsigned char>(c) > 126); },
+        text,
+        [](char c) { return c != '\n' && (static_cast<unsigned char>(c) < 32 || static_cast<unsigned char>(c) > 126); },
         '?');
     return text;
   }

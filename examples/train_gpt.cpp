@@ -11,6 +11,7 @@ constexpr cleave::models::gpt::Config config{
 } // namespace
 
 int main(int argc, char** argv) {
-  return examples::train<config>(argc, argv, examples::TrainingOptions{.steps = 2000, .batch = 12, .learning_rate = 1e-3,
-                                                                     .save = "gpt.safetensors"});
+  return examples::train<config>(
+      argc, argv,
+      examples::TrainingOptions{.steps = 2000, .batch = 12, .learning_rate = 1e-3, .save = "gpt.safetensors"});
 }

@@ -4,8 +4,8 @@
 
 namespace {
 
-constexpr cleave::models::gpt::Config config{.vocabulary = 50257, .context = 256, .layers = 12, .width = 768, .heads = 12,
-                                             .dropout = true};
+constexpr cleave::models::gpt::Config config{
+    .vocabulary = 50257, .context = 256, .layers = 12, .width = 768, .heads = 12, .dropout = true};
 
 } // namespace
 

@@ -57,7 +57,8 @@ Values load_into(int ranks, std::string const& path) {
 }
 
 /// Two layers, under names of their own, and the file that they would save.
-using Pair = ShardedModule<Linear<3, 2>, Tanh, Linear<2, 2, LinearOptions{.bias = false}>, MeanSquaredError<2>, comm::Threads>;
+using Pair =
+    ShardedModule<Linear<3, 2>, Tanh, Linear<2, 2, LinearOptions{.bias = false}>, MeanSquaredError<2>, comm::Threads>;
 std::vector<TensorSpec> pair_tensors() {
   return {{"0.weight", Dtype::float32, {2, 3}}, {"0.bias", Dtype::float32, {2}}, {"2.weight", Dtype::float32, {2, 2}}};
 }
@@ -158,13 +159,20 @@ TEST_CASE("a file of something else is refused on every rank, with its path and 
     return refusals(write_zeros(folder, tensors));
   };
   std::string const path = folder.path("pair.safetensors");
-  CHECK(all_name(changed([](auto& t) { t[2].shape = {4, 1}; }), {path, "2.weight", "expected shape (2, 2)", "found (4, 1)"}));
-  CHECK(all_name(changed([](auto& t) { t[1].shape = {2, 1}; }), {path, "0.bias", "expected shape (2)", "found (2, 1)"}));
+  CHECK(all_name(changed([](auto& t) {
+                   t[2].shape = {4, 1};
+                 }),
+                 {path, "2.weight", "expected shape (2, 2)", "found (4, 1)"}));
+  CHECK(all_name(changed([](auto& t) {
+                   t[1].shape = {2, 1};
+                 }),
+                 {path, "0.bias", "expected shape (2)", "found (2, 1)"}));
   CHECK(all_name(changed([](auto& t) { t[2].shape = {3, 2}; }), {path, "2.weight", "found (3, 2)"}));
   CHECK(all_name(changed([](auto& t) { t.pop_back(); }), {path, "expected a tensor '2.weight'", "same model"}));
   CHECK(all_name(changed([](auto& t) { t.push_back({"2.bias", Dtype::float32, {2}}); }), {path, "1 more", "'2.bias'"}));
   CHECK(all_name(changed([](auto& t) { t[2].name = "2.wight"; }), {path, "2.weight"}));
-  CHECK(all_name(changed([](auto& t) { t[2].dtype = Dtype::int32; }), {path, "2.weight", "expected F64, F32", "found I32"}));
+  CHECK(all_name(changed([](auto& t) { t[2].dtype = Dtype::int32; }),
+                 {path, "2.weight", "expected F64, F32", "found I32"}));
   CHECK(all_name(refusals(folder.path("nothing")), {folder.path("nothing")}));
 }
 

@@ -42,7 +42,8 @@ TEST_CASE("AdamW takes the steps of its definition, through a change of learning
   for (int const ranks : {1, 3, 8}) {
     CAPTURE(ranks);
     CHECK(difference<Model>(ranks, {}) < 1e-13);
-    CHECK(difference<Model>(ranks, {.learning_rate = 0.1, .beta1 = 0.8, .beta2 = 0.95, .epsilon = 1e-4, .weight_decay = 0.3}) <
+    CHECK(difference<Model>(ranks,
+                            {.learning_rate = 0.1, .beta1 = 0.8, .beta2 = 0.95, .epsilon = 1e-4, .weight_decay = 0.3}) <
           1e-13);
   }
 }

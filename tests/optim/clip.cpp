@@ -17,14 +17,16 @@ namespace {
 /// The two outputs of a Linear without bias, all weights 0.01, of an input of 0.1; the loss is their sum.
 template <typename Sharding>
 struct Numbers {
-  using Model = ShardedModule<Linear<32, 2, LinearOptions{.bias = false}>, precision::Full<double>, comm::Threads, Sharding>;
+  using Model =
+      ShardedModule<Linear<32, 2, LinearOptions{.bias = false}>, precision::Full<double>, comm::Threads, Sharding>;
   double norm = 0, clipped_norm = 0, norm_once_more = 0;
   double least_gradient = 0, largest_gradient = 0, step = 0;
   friend bool operator==(Numbers const&, Numbers const&) = default;
 
   explicit Numbers(comm::Threads& world, double most) {
     Model model(world, {.threads = 1});
-    model.for_each_kept(true, [](auto& stream, auto&&, auto&&, auto, auto weights) { stream.run(op::Fill{0.01}, weights); });
+    model.for_each_kept(true,
+                        [](auto& stream, auto&&, auto&&, auto, auto weights) { stream.run(op::Fill{0.01}, weights); });
     static_cast<void>(model.forward(std::vector<double>(32, 0.1)));
     model.backward(std::vector<double>(2, 1.0), 1);
     norm = optim::clip_gradient_norm(model, most);

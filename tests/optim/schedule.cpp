@@ -17,7 +17,8 @@ double reference(optim::CosineWithWarmup const& schedule, std::int64_t step) {
     return schedule.learning_rate * (s + 1) / warm;
   }
   double const part = (s - warm) / std::fmax(1, static_cast<double>(schedule.steps) - warm);
-  return schedule.minimum + 0.5 * (schedule.learning_rate - schedule.minimum) * (1 + std::cos(3.141592653589793 * part));
+  return schedule.minimum +
+         0.5 * (schedule.learning_rate - schedule.minimum) * (1 + std::cos(3.141592653589793 * part));
 }
 
 } // namespace
@@ -29,9 +30,9 @@ TEST_CASE("a constant rate is the same at every step") {
 }
 
 TEST_CASE("cosine with warm-up follows the reference's formula") {
-  for (auto const& schedule :
-       {optim::CosineWithWarmup{1e-3, 1e-4, 10, 100}, optim::CosineWithWarmup{0.5, 0, 0, 7}, optim::CosineWithWarmup{2, 1, 5, 5},
-        optim::CosineWithWarmup{1, 0, 3, 4}, optim::CosineWithWarmup{1, 0, 0, 1}}) {
+  for (auto const& schedule : {optim::CosineWithWarmup{1e-3, 1e-4, 10, 100}, optim::CosineWithWarmup{0.5, 0, 0, 7},
+                               optim::CosineWithWarmup{2, 1, 5, 5}, optim::CosineWithWarmup{1, 0, 3, 4},
+                               optim::CosineWithWarmup{1, 0, 0, 1}}) {
     for (std::int64_t step = 0; step < schedule.steps; ++step) {
       CHECK(std::abs(schedule(step) - reference(schedule, step)) < 1e-15);
     }

@@ -42,12 +42,14 @@ TEST_CASE("Sgd takes the steps of its definition, through a change of learning r
     CHECK(difference<Model>(ranks, {.learning_rate = 0.1}) < 1e-13);
     CHECK(difference<Model>(ranks, {.learning_rate = 0.1, .weight_decay = 0.2}) < 1e-13);
     CHECK(difference<Model>(ranks, {.learning_rate = 0.1, .momentum = 0.9}) < 1e-13);
-    CHECK(difference<Model>(ranks, {.learning_rate = 0.1, .momentum = 0.9, .nesterov = true, .weight_decay = 0.2}) < 1e-13);
+    CHECK(difference<Model>(ranks, {.learning_rate = 0.1, .momentum = 0.9, .nesterov = true, .weight_decay = 0.2}) <
+          1e-13);
   }
 }
 
 TEST_CASE("on unsharded weights too") {
-  CHECK(difference<TinyMlp<precision::Full<double>, sharding::None>>(3, {.learning_rate = 0.1, .momentum = 0.9}) < 1e-13);
+  CHECK(difference<TinyMlp<precision::Full<double>, sharding::None>>(3, {.learning_rate = 0.1, .momentum = 0.9}) <
+        1e-13);
 }
 
 TEST_CASE("Nesterov's form needs a momentum") {

@@ -1,5 +1,5 @@
-// Streams that run late, at random, and memory that is NaN until it is written: a missing event, or a buffer that is used too
-// early, changes a bit here.
+// Streams that run late, at random, and memory that is NaN until it is written: a missing event, or a buffer that is
+// used too early, changes a bit here.
 #include <cleave/sharded/sharded_module.hpp>
 
 #include <cstdint>
@@ -44,13 +44,15 @@ TEST_CASE("a sharded GPT trains to the same bits on streams that delay at random
 }
 
 TEST_CASE("weights of another type are cast before they travel, whatever the delays") {
-  CHECK(same_bits<TinyGpt, Half, prefetch::BackwardPost<2>, prefetch::Forward<2>, recompute::All>(ragged_text, two_ranks));
+  CHECK(same_bits<TinyGpt, Half, prefetch::BackwardPost<2>, prefetch::Forward<2>, recompute::All>(ragged_text,
+                                                                                                  two_ranks));
 }
 
 TEST_CASE("a deep pack, whose units share few buffers, trains to the same bits") {
   using Loss = OutputCrossEntropy<4, 17>;
   CHECK(same_bits<Embedding<17, 4>, Repeat<5, Linear<4, 4>>, Tanh, Loss>(tiny_text, two_ranks));
-  CHECK(same_bits<Embedding<17, 4>, Repeat<5, Linear<4, 4>>, Tanh, Loss, prefetch::BackwardPre<3>>(tiny_text, two_ranks));
+  CHECK(
+      same_bits<Embedding<17, 4>, Repeat<5, Linear<4, 4>>, Tanh, Loss, prefetch::BackwardPre<3>>(tiny_text, two_ranks));
 }
 
 TEST_CASE("whole weights and gradients, kept between steps, trail no work behind them") {

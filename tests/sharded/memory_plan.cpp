@@ -41,9 +41,9 @@ bool is_exact(int ranks) {
       auto const planned = memory_plan<Model>(options);
       return planned[Buffer::optimizer_state] == bytes && planned.peak() == plan.peak() + bytes;
     };
-    exact[static_cast<std::size_t>(world.rank())] = allocated && model.allocated() == plan && model.high_water() == plan &&
-                                                    plan[Buffer::optimizer_state] == 0 && with(2, adam.allocated()) &&
-                                                    with(1, sgd.allocated());
+    exact[static_cast<std::size_t>(world.rank())] = allocated && model.allocated() == plan &&
+                                                    model.high_water() == plan && plan[Buffer::optimizer_state] == 0 &&
+                                                    with(2, adam.allocated()) && with(1, sgd.allocated());
   });
   return exact == std::vector<char>(static_cast<std::size_t>(ranks), 1);
 }
@@ -59,8 +59,8 @@ using Recompute = recompute::Types<TinyBlock>;
 // GPT-2 124M on 8 ranks, as a constant expression.
 constexpr models::gpt::Config gpt2{};
 template <typename... Args>
-constexpr MemoryPlan gpt2_plan =
-    memory_plan<ShardedModule<models::gpt::Gpt<gpt2>, comm::Threads, Args...>>({.ranks = 8, .batch = 1, .sequence = 1024});
+constexpr MemoryPlan gpt2_plan = memory_plan<ShardedModule<models::gpt::Gpt<gpt2>, comm::Threads, Args...>>(
+    {.ranks = 8, .batch = 1, .sequence = 1024});
 constexpr Index gpt2_parameters = 124'439'808;
 
 static_assert(gpt2_plan<sharding::None>[Buffer::parameter_shards] >= 4 * gpt2_parameters);
@@ -79,7 +79,8 @@ static_assert(gpt2_plan<prefetch::BackwardPre<2>>[Buffer::gathered_parameters] >
 /// A deep pack of equal layers, where sharding pays: no activations to speak of.
 using Deep = Repeat<16, Linear<512, 512>>;
 template <typename... Args>
-constexpr MemoryPlan deep_plan = memory_plan<ShardedModule<Deep, MeanSquaredError<512>, comm::Threads, Args...>>({.ranks = 8});
+constexpr MemoryPlan
+    deep_plan = memory_plan<ShardedModule<Deep, MeanSquaredError<512>, comm::Threads, Args...>>({.ranks = 8});
 constexpr Index without_workspace(MemoryPlan const& plan) { return plan.peak() - plan[Buffer::workspace]; }
 static_assert(4 * without_workspace(deep_plan<>) < without_workspace(deep_plan<sharding::None>));
 

@@ -20,7 +20,8 @@ using namespace cleave::testing;
 namespace {
 
 using Gpt = ShardedModule<TinyGpt, comm::Threads>;
-using Mlp = ShardedModule<Linear<3, 4>, Dropout, Linear<4, 2>, MeanSquaredError<2>, precision::Full<double>, comm::Threads>;
+using Mlp =
+    ShardedModule<Linear<3, 4>, Dropout, Linear<4, 2>, MeanSquaredError<2>, precision::Full<double>, comm::Threads>;
 constexpr Data features{.inputs = 3, .outputs = 2};
 
 bool has_all(std::string const& text, std::vector<std::string> const& parts) {
@@ -32,15 +33,15 @@ bool has_all(std::string const& text, std::vector<std::string> const& parts) {
 }
 
 /// What each rank is told when rank `bad` alone gives a model this batch, and the others a good one.
-std::vector<std::string> all_are_told(int bad, std::vector<std::int32_t> const& input, std::vector<std::int32_t> const& targets) {
+std::vector<std::string> all_are_told(int bad, std::vector<std::int32_t> const& input,
+                                      std::vector<std::int32_t> const& targets) {
   std::vector<std::string> told(3);
   comm::Threads::run(3, [&](comm::Threads& world) {
     Gpt model(world, {.batch = 2, .sequence = 8, .threads = 1});
     auto const good = rows_of<Gpt>(tiny_text, world.rank(), 2);
     bool const mine = world.rank() == bad;
-    told[static_cast<std::size_t>(world.rank())] = error_text<Error>([&] {
-      model.backward(model.loss(mine ? input : good.input, mine ? targets : good.targets));
-    });
+    told[static_cast<std::size_t>(world.rank())] = error_text<Error>(
+        [&] { model.backward(model.loss(mine ? input : good.input, mine ? targets : good.targets)); });
   });
   return told;
 }
@@ -69,12 +70,13 @@ TEST_CASE("options that fit no model are refused before anything is allocated") 
                                      ModelOptions{.batch = 1, .sequence = huge}}) {
     CAPTURE(options.batch);
     CAPTURE(options.sequence);
-    CHECK(has_all(construction(options), {"does not fit", std::to_string(options.batch), std::to_string(options.sequence),
-                                          "at most 8 positions", "ModelOptions"}));
+    CHECK(has_all(construction(options), {"does not fit", std::to_string(options.batch),
+                                          std::to_string(options.sequence), "at most 8 positions", "ModelOptions"}));
   }
   for (double const dropout : {-0.1, 1.0, 2.0, std::numeric_limits<double>::quiet_NaN()}) {
     CAPTURE(dropout);
-    CHECK(has_all(construction({.sequence = 8, .dropout = dropout}), {"dropout is", "expected", "below 1", "ModelOptions"}));
+    CHECK(has_all(construction({.sequence = 8, .dropout = dropout}),
+                  {"dropout is", "expected", "below 1", "ModelOptions"}));
   }
   CHECK(construction({.batch = 1, .sequence = 8, .dropout = 0.5, .threads = 1}).empty());
 }
@@ -94,7 +96,8 @@ TEST_CASE("a bad batch on one rank ends every rank with its text, and nobody han
     CHECK(all_name(all_are_told(bad, with(ignored_target), good), {"token 5 is -100", "expected 0 to 16"}));
     CHECK(all_name(all_are_told(bad, good, with(17)), {"target 5 is 17", "expected 0 to 16"}));
     CHECK(all_name(all_are_told(bad, good, Ids(15, 3)), {"15 targets for 16 rows", "expected 16"}));
-    CHECK(all_name(all_are_told(bad, Ids(24, 3), Ids(24, 3)), {"24 elements", "1 to 2 sequences of 8", "micro-batches"}));
+    CHECK(
+        all_name(all_are_told(bad, Ids(24, 3), Ids(24, 3)), {"24 elements", "1 to 2 sequences of 8", "micro-batches"}));
     CHECK(all_name(all_are_told(bad, Ids(12, 3), Ids(12, 3)), {"12 elements", "1 to 2 sequences of 8"}));
     CHECK(all_name(all_are_told(bad, {}, {}), {"0 elements", "1 to 2 sequences of 8"}));
   }
@@ -107,11 +110,14 @@ TEST_CASE("a batch that was refused leaves the model as it was") {
   auto const rows = rows_of<Gpt>(tiny_text, 0, 2);
   double const before = model.evaluate(rows.input, rows.targets).sum;
   std::vector<std::int32_t> const wrong(16, 17);
-  CHECK(has_all(error_text<InvalidArgument>([&] { static_cast<void>(model.loss(wrong, rows.targets)); }), {"token 0 is 17"}));
-  CHECK(has_all(error_text<InvalidArgument>([&] { static_cast<void>(model.evaluate(rows.input, wrong)); }), {"target 0 is 17"}));
+  CHECK(has_all(error_text<InvalidArgument>([&] { static_cast<void>(model.loss(wrong, rows.targets)); }),
+                {"token 0 is 17"}));
+  CHECK(has_all(error_text<InvalidArgument>([&] { static_cast<void>(model.evaluate(rows.input, wrong)); }),
+                {"target 0 is 17"}));
   CHECK(has_all(error_text<InvalidArgument>([&] { static_cast<void>(model.logits(std::span(rows.input).first(9))); }),
                 {"1 to 8 positions", "found 9"}));
-  CHECK(has_all(error_text<InvalidArgument>([&] { static_cast<void>(model.logits({})); }), {"1 to 8 positions", "found 0"}));
+  CHECK(has_all(error_text<InvalidArgument>([&] { static_cast<void>(model.logits({})); }),
+                {"1 to 8 positions", "found 0"}));
   CHECK_EQ(model.evaluate(rows.input, rows.targets).sum, before);
 }
 
@@ -125,7 +131,8 @@ TEST_CASE("dropout follows a row's place in the global batch, not its rank") {
 
 TEST_CASE("dropout is told where rows stand when they do not stand where they are counted") {
   comm::Self world;
-  ShardedModule<Dropout, Linear<3, 2>, MeanSquaredError<2>> model(world, {.batch = 4, .seed = 1, .dropout = 0.5, .threads = 1});
+  ShardedModule<Dropout, Linear<3, 2>, MeanSquaredError<2>> model(
+      world, {.batch = 4, .seed = 1, .dropout = 0.5, .threads = 1});
   auto const rows = rows_of<Mlp>(features, 0, 4);
   std::vector<float> const input(rows.input.begin(), rows.input.end());
   std::vector<float> const targets(rows.targets.begin(), rows.targets.end());

@@ -93,5 +93,6 @@ TEST_CASE("layers without parameters are no units") {
   constexpr Data features{.inputs = 3, .outputs = 2};
   Seen const two{{2, 0}, {2, 2}, {2, 0}, {8, 4}};
   CHECK(seen<Tanh, Linear<3, 4>, Tanh, Linear<4, 2>, MeanSquaredError<2>>(features) == two);
-  CHECK(seen<Repeat<2, Linear<3, 3>>, Linear<3, 2>, MeanSquaredError<2>>(features) == Seen{{3, 0}, {3, 3}, {3, 0}, {12, 6}});
+  CHECK(seen<Repeat<2, Linear<3, 3>>, Linear<3, 2>, MeanSquaredError<2>>(features) ==
+        Seen{{3, 0}, {3, 3}, {3, 0}, {12, 6}});
 }

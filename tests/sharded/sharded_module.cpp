@@ -37,7 +37,8 @@ void nudge(Model& model, std::string const& wanted, Index element, double change
 /// Ten steps of AdamW on `ranks` ranks, each with rows of its own; the loss of each step.
 template <int In, int Hidden, int Out>
 std::vector<double> mlp_losses(int ranks, Index rows) {
-  using Model = ShardedModule<Linear<In, Hidden>, Relu, Linear<Hidden, Out>, MeanSquaredError<Out>, Exact, comm::Threads>;
+  using Model =
+      ShardedModule<Linear<In, Hidden>, Relu, Linear<Hidden, Out>, MeanSquaredError<Out>, Exact, comm::Threads>;
   Recipe const recipe{.ranks = ranks, .batch = rows, .steps = 10, .clip = 1e9};
   return train<Model>({.inputs = In, .outputs = Out}, recipe).losses;
 }
@@ -95,13 +96,15 @@ template <typename Model>
 void forgets_forwards(Data const& data) {
   auto const other = rows_of<Model>(data, 3, 2);
   auto const wanted = gradient_after<Model>(data, [](Model&) {});
-  CHECK(wanted == gradient_after<Model>(data, [&](Model& m) { static_cast<void>(m.loss(other.input, other.targets)); }));
-  CHECK(wanted == gradient_after<Model>(data, [&](Model& m) { static_cast<void>(m.evaluate(other.input, other.targets)); }));
+  CHECK(wanted ==
+        gradient_after<Model>(data, [&](Model& m) { static_cast<void>(m.loss(other.input, other.targets)); }));
+  CHECK(wanted ==
+        gradient_after<Model>(data, [&](Model& m) { static_cast<void>(m.evaluate(other.input, other.targets)); }));
   CHECK(wanted == gradient_after<Model>(data, [&](Model& m) {
-    static_cast<void>(m.loss(other.input, other.targets));
-    static_cast<void>(m.evaluate(other.input, other.targets));
-    static_cast<void>(m.loss(other.input, other.targets));
-  }));
+          static_cast<void>(m.loss(other.input, other.targets));
+          static_cast<void>(m.evaluate(other.input, other.targets));
+          static_cast<void>(m.loss(other.input, other.targets));
+        }));
 }
 
 using Pack = ShardedModule<Embedding<17, 8>, Linear<8, 8>, Tanh, OutputCrossEntropy<8, 17>>;
@@ -311,7 +314,8 @@ TEST_CASE("a norm, a step or a look at gradients needs a backward since the last
 
 TEST_CASE("weights that were overwritten are the weights of the next forward") {
   comm::Self world;
-  ShardedModule<TinyGpt, sharding::OptimizerOnly, Exact> model(world, {.batch = 2, .sequence = 8, .seed = 5, .threads = 1});
+  ShardedModule<TinyGpt, sharding::OptimizerOnly, Exact> model(world,
+                                                               {.batch = 2, .sequence = 8, .seed = 5, .threads = 1});
   auto const rows = rows_of<decltype(model)>(tiny_text, 0, 2);
   double const before = model.evaluate(rows.input, rows.targets).sum;
   nudge(model, "ln_f.bias", 3, 0.5);
@@ -386,7 +390,8 @@ TEST_CASE("a pack without a loss, given the gradient of one, does what it does w
 
 TEST_CASE("a loss that projects is a model by itself: softmax regression") {
   using Alone = ShardedModule<OutputCrossEntropy<5, 3>, Exact, comm::Threads>;
-  using Split = ShardedModule<Linear<5, 3, LinearOptions{.bias = false, .deviation = 0.02}>, CrossEntropy<3>, Exact, comm::Threads>;
+  using Split = ShardedModule<Linear<5, 3, LinearOptions{.bias = false, .deviation = 0.02}>, CrossEntropy<3>, Exact,
+                              comm::Threads>;
   Data const data{.vocabulary = 3, .inputs = 5};
   for (int const ranks : {1, 3}) {
     CAPTURE(ranks);
@@ -397,8 +402,9 @@ TEST_CASE("a loss that projects is a model by itself: softmax regression") {
 
 TEST_CASE("a pack that ends in a loss with weights equals the same with the layer apart") {
   using Together = ShardedModule<Embedding<17, 8>, Linear<8, 8>, OutputCrossEntropy<8, 17>, Exact, comm::Threads>;
-  using Apart = ShardedModule<Embedding<17, 8>, Linear<8, 8>, Linear<8, 17, LinearOptions{.bias = false, .deviation = 0.02}>,
-                              CrossEntropy<17>, Exact, comm::Threads>;
+  using Apart =
+      ShardedModule<Embedding<17, 8>, Linear<8, 8>, Linear<8, 17, LinearOptions{.bias = false, .deviation = 0.02}>,
+                    CrossEntropy<17>, Exact, comm::Threads>;
   Recipe const recipe{.ranks = 3, .micro_batches = 2};
   CHECK(distance(train<Together, BySgd>(ragged_text, recipe), train<Apart, BySgd>(ragged_text, recipe)) < 1e-13);
 }

@@ -1,5 +1,5 @@
-// A training step in steady state allocates nothing. Every allocator of the C library is counted in this executable, unless a
-// sanitizer has taken them: it watches the same steps.
+// A training step in steady state allocates nothing. Every allocator of the C library is counted in this executable,
+// unless a sanitizer has taken them: it watches the same steps.
 #include <cleave/sharded/sharded_module.hpp>
 
 #include <atomic>
@@ -47,32 +47,32 @@ void* __libc_calloc(std::size_t, std::size_t);
 void* __libc_realloc(void*, std::size_t);
 void* __libc_memalign(std::size_t, std::size_t);
 
-void* malloc(std::size_t size) {
+void* malloc(std::size_t size) noexcept {
   count();
   return __libc_malloc(size);
 }
-void* calloc(std::size_t number, std::size_t size) {
+void* calloc(std::size_t number, std::size_t size) noexcept {
   count();
   return __libc_calloc(number, size);
 }
-void* realloc(void* old, std::size_t size) {
+void* realloc(void* old, std::size_t size) noexcept {
   count();
   return __libc_realloc(old, size);
 }
-void* memalign(std::size_t alignment, std::size_t size) {
+void* memalign(std::size_t alignment, std::size_t size) noexcept {
   count();
   return __libc_memalign(alignment, size);
 }
-void* aligned_alloc(std::size_t alignment, std::size_t size) {
+void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
   count();
   return __libc_memalign(alignment, size);
 }
-int posix_memalign(void** result, std::size_t alignment, std::size_t size) {
+int posix_memalign(void** result, std::size_t alignment, std::size_t size) noexcept {
   count();
   *result = __libc_memalign(alignment, size);
   return *result == nullptr ? 12 : 0; // ENOMEM
 }
-void* mmap(void* where, std::size_t size, int protection, int flags, int file, off_t offset) {
+void* mmap(void* where, std::size_t size, int protection, int flags, int file, off_t offset) noexcept {
   count();
   return reinterpret_cast<void*>(syscall(SYS_mmap, where, size, protection, flags, file, offset));
 }

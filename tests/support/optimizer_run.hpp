@@ -27,8 +27,8 @@ struct ReferenceParameter {
   std::vector<double> weights, first, second;
 };
 
-/// Trains on `ranks` ranks beside a reference: `change(optimizer, step)` comes before each step, `update(parameter, i, gradient,
-/// step)` is the reference's step for element i. The largest difference between both.
+/// Trains on `ranks` ranks beside a reference: `change(optimizer, step)` comes before each step, `update(parameter, i,
+/// gradient, step)` is the reference's step for element i. The largest difference between both.
 template <typename Model, typename Make, typename Change, typename Update>
 [[nodiscard]] double compare_with_reference(int ranks, int steps, Make make, Change change, Update update) {
   std::vector<double> worst(static_cast<std::size_t>(ranks));

@@ -29,9 +29,9 @@ using TinyBlock = models::gpt::Block<tiny>;
 /// An endless list of sequences, of token ids or of features.
 struct Data {
   Index sequence = 1;
-  int vocabulary = 0; ///< of token ids; 0: the model takes features
-  int inputs = 1;     ///< features a row
-  int outputs = 0;    ///< numbers a target has; 0: a class id below `vocabulary`
+  int vocabulary = 0;  ///< of token ids; 0: the model takes features
+  int inputs = 1;      ///< features a row
+  int outputs = 0;     ///< numbers a target has; 0: a class id below `vocabulary`
   bool ragged = false; ///< a sequence keeps only its first targets, or none
 };
 inline constexpr Data tiny_text{.sequence = 8, .vocabulary = 17};
@@ -141,7 +141,8 @@ void accumulate(Model& model, Data const& data, Recipe const& recipe, int step) 
   }
 }
 
-/// What train steps with. Plain descent keeps rounding errors small; AdamW makes steps of them where a gradient is zero.
+/// What train steps with. Plain descent keeps rounding errors small; AdamW makes steps of them where a gradient is
+/// zero.
 struct ByAdamW {
   template <typename Model>
   static auto make(Model& model) {
@@ -197,7 +198,8 @@ template <typename Model, typename Optimizer = ByAdamW>
 [[nodiscard]] inline double distance(Values const& a, Values const& b) {
   double worst = a.size() == b.size() ? 0 : std::numeric_limits<double>::infinity();
   for (auto const& [name, values] : b) {
-    worst = std::max(worst, a.contains(name) ? testing::distance(a.at(name), values) : std::numeric_limits<double>::infinity());
+    worst = std::max(worst, a.contains(name) ? testing::distance(a.at(name), values)
+                                             : std::numeric_limits<double>::infinity());
   }
   return worst;
 }

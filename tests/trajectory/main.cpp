@@ -1,4 +1,5 @@
-// Reproduces the trajectories of a reference folder, under combinations of policies in which every pair of choices occurs.
+// Reproduces the trajectories of a reference folder, under combinations of policies in which every pair of choices
+// occurs.
 //
 //   trajectory --reference DIR --ranks W [--policy NAME] [--mpi] [--micro-batches M]
 //
@@ -97,14 +98,15 @@ std::vector<Combination> chosen(Options const& options) {
     for (Combination const& c : all) {
       names += "\n  " + c.name();
     }
-    throw cleave::InvalidArgument("expected --policy to be a combination or one of its choices, found '{}'; there are:{}",
-                                  options.policy, names);
+    throw cleave::InvalidArgument(
+        "expected --policy to be a combination or one of its choices, found '{}'; there are:{}", options.policy, names);
   }
   return some;
 }
 
 template <typename Communicator, typename Function>
-void run_all(Communicator& world, Options const& options, std::string const& transport, Function function, Count& count) {
+void run_all(Communicator& world, Options const& options, std::string const& transport, Function function,
+             Count& count) {
   Reference const reference = read_reference(options.reference);
   std::vector<Combination> const some = chosen(options);
   for (Combination const& combination : some) {
@@ -164,14 +166,17 @@ int on_mpi(Options const& options, int argc, char** argv) {
   restart_under_mpirun(options, argc, argv);
   cleave::comm::Mpi world(argc, argv);
   if (world.size() != options.ranks) {
-    throw cleave::InvalidArgument("expected --ranks {} to be what mpirun started, found {}", options.ranks, world.size());
+    throw cleave::InvalidArgument("expected --ranks {} to be what mpirun started, found {}", options.ranks,
+                                  world.size());
   }
   Count count;
   run_all(world, options, "mpi", [](Combination const& c) { return c.on_mpi; }, count);
   return world.rank() == 0 ? conclude(count) : count.failed == 0 ? 0 : 1;
 }
 #else
-int on_mpi(Options const&, int, char**) { throw cleave::Error("expected a build with MPI, found one without; see -Dmpi"); }
+int on_mpi(Options const&, int, char**) {
+  throw cleave::Error("expected a build with MPI, found one without; see -Dmpi");
+}
 #endif
 
 Options parse(CLI::App& app, int argc, char** argv) {

@@ -27,8 +27,9 @@ void check_model(nlohmann::json const& model, std::string const& path) {
   auto const is = [&](char const* key, int expected) { return model.at(key).get<int>() == expected; };
   if (!(is("vocab", config.vocabulary) && is("context", config.context) && is("layers", config.layers) &&
         is("heads", config.heads) && is("width", config.width))) {
-    throw cleave::FileError("expected the reference model in '{}' to be the one that this program was compiled for, found {}",
-                            path, model.dump());
+    throw cleave::FileError(
+        "expected the reference model in '{}' to be the one that this program was compiled for, found {}", path,
+        model.dump());
   }
 }
 
@@ -84,7 +85,8 @@ Reference read_reference(std::filesystem::path const& folder) {
   reference.tokens = read_tokens(reference.file("tokens.u16"));
   reference.valid = read_tokens(reference.file("valid.u16"));
   reference.first_norm = norm_of(reference.file("grad0.safetensors"));
-  reference.exact = cleave::checkpoint::SafetensorsFile(reference.file("init.safetensors")).metadata().contains("exact");
+  reference.exact =
+      cleave::checkpoint::SafetensorsFile(reference.file("init.safetensors")).metadata().contains("exact");
   for (auto const& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() == ".json") {
       std::ifstream stream(entry.path());
@@ -95,14 +97,15 @@ Reference read_reference(std::filesystem::path const& folder) {
     }
   }
   if (reference.cases.empty()) {
-    throw cleave::FileError("expected cases (CASE.json) in '{}', found none; pass a folder that make_reference.py wrote",
-                            folder.string());
+    throw cleave::FileError(
+        "expected cases (CASE.json) in '{}', found none; pass a folder that make_reference.py wrote", folder.string());
   }
   std::ranges::sort(reference.cases, {}, &Case::name);
   if (std::ranges::none_of(reference.cases, [&](Case const& c) { return owns_gradient(reference, c); })) {
-    throw cleave::FileError("expected grad0.safetensors in '{}' to be the first gradient of a case, found a norm of {} that is "
-                            "no case's",
-                            folder.string(), reference.first_norm);
+    throw cleave::FileError(
+        "expected grad0.safetensors in '{}' to be the first gradient of a case, found a norm of {} that is "
+        "no case's",
+        folder.string(), reference.first_norm);
   }
   return reference;
 }

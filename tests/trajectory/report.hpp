@@ -14,7 +14,7 @@ struct Trajectory {
   std::vector<double> norms;          // by step, before clipping
   std::vector<double> first_gradient; // empty: not known
   std::vector<double> weights;        // after the last step
-  std::vector<bool> is_key_bias;      // by element of weights: its true gradient is zero, so AdamW turns rounding into steps
+  std::vector<bool> is_key_bias; // by element of weights: its true gradient is zero, so AdamW turns rounding into steps
 };
 
 /// The largest differences between two trajectories, or what they may be.
@@ -27,8 +27,8 @@ struct Differences {
 
   /// False too when a difference is not a number.
   [[nodiscard]] bool within(Differences const& limit) const {
-    return loss <= limit.loss && norm <= limit.norm && first_gradient <= limit.first_gradient && weights <= limit.weights &&
-           key_bias <= limit.key_bias;
+    return loss <= limit.loss && norm <= limit.norm && first_gradient <= limit.first_gradient &&
+           weights <= limit.weights && key_bias <= limit.key_bias;
   }
   /// These limits, and `times` what is uncertain anyway.
   [[nodiscard]] Differences widened(Differences const& by, double times) const {

@@ -38,8 +38,8 @@ public:
         sequences_(c.batch / (world.size() * micro_batches)),
         model_(world, {.batch = sequences_, .sequence = config.context, .threads = 1}) {
     if (sequences_ * world.size() * micro_batches != c.batch) {
-      throw cleave::InvalidArgument("expected a batch that divides by {} ranks x {} micro-batches, found {}", world.size(),
-                                    micro_batches, c.batch);
+      throw cleave::InvalidArgument("expected a batch that divides by {} ranks x {} micro-batches, found {}",
+                                    world.size(), micro_batches, c.batch);
     }
     cleave::checkpoint::load_weights(reference.file("init.safetensors"), model_);
   }
@@ -47,7 +47,8 @@ public:
   /// Moves every weight by up to half a unit in float32's last place: what rounding may have taken from it.
   void nudge() {
     std::vector<typename Model::Master> values;
-    model_.for_each_kept(true, [&](auto& stream, cleave::Name const& name, cleave::Placement const&, Index first, auto weights) {
+    model_.for_each_kept(true, [&](auto& stream, cleave::Name const& name, cleave::Placement const&, Index first,
+                                   auto weights) {
       values.resize(static_cast<std::size_t>(weights.size));
       stream.to_host(bytes(values.data()), bytes(weights.data), byte_count(values));
       stream.synchronize();
@@ -104,8 +105,10 @@ private:
     }
     world_.all_reduce(cleave::comm::no_unit, std::span<double>(totals));
     double const mean = totals[0] / totals[1];
-    if (std::is_same_v<Reduction, cleave::reduction::MeanOverWeight> && std::abs(model_.mean_loss() - mean) > 1e-12 * mean) {
-      throw cleave::Error("expected mean_loss() to be the mean over all targets, {}, found {}", mean, model_.mean_loss());
+    if (std::is_same_v<Reduction, cleave::reduction::MeanOverWeight> &&
+        std::abs(model_.mean_loss() - mean) > 1e-12 * mean) {
+      throw cleave::Error("expected mean_loss() to be the mean over all targets, {}, found {}", mean,
+                          model_.mean_loss());
     }
     return mean;
   }
@@ -116,7 +119,8 @@ private:
     auto const begin = static_cast<std::size_t>((step * case_.batch + first) * config.context);
     auto const tokens = std::span(reference_.tokens);
     tokens_.assign(tokens.begin() + static_cast<Index>(begin), tokens.begin() + static_cast<Index>(begin + size));
-    targets_.assign(tokens.begin() + static_cast<Index>(begin) + 1, tokens.begin() + static_cast<Index>(begin + size) + 1);
+    targets_.assign(tokens.begin() + static_cast<Index>(begin) + 1,
+                    tokens.begin() + static_cast<Index>(begin + size) + 1);
     for (Index s = 0; case_.ragged && s != sequences_; ++s) {
       auto const row = targets_.begin() + s * config.context;
       std::fill(row + kept(step, first + s), row + config.context, cleave::ignored_target);
@@ -176,8 +180,8 @@ Trajectory expected_of(Reference const& reference, Case const& c) {
   cleave::checkpoint::SafetensorsFile const weights(reference.file(c.name + ".final.safetensors"));
   cleave::checkpoint::SafetensorsFile const gradient(reference.file("grad0.safetensors"));
   bool const has_gradient = owns_gradient(reference, c);
-  auto const append = [](std::vector<double>& flat, cleave::checkpoint::SafetensorsFile const& file, cleave::Name const& name,
-                         Index size) {
+  auto const append = [](std::vector<double>& flat, cleave::checkpoint::SafetensorsFile const& file,
+                         cleave::Name const& name, Index size) {
     flat.resize(flat.size() + static_cast<std::size_t>(size));
     file.read(name.view(), 0, std::span(flat).last(static_cast<std::size_t>(size)));
   };
@@ -204,11 +208,12 @@ std::vector<bool> key_biases() {
 }
 
 /// Trains a case and says how far it is from the reference. Where the folder does not say that its weights are exactly
-/// those that the reference began with, they may be rounded, and float64 sees that: then a second run, from weights that
-/// differ by as much as rounding may, shows how far apart two exact runs would be, and the limits are widened by three
-/// times that.
+/// those that the reference began with, they may be rounded, and float64 sees that: then a second run, from weights
+/// that differ by as much as rounding may, shows how far apart two exact runs would be, and the limits are widened by
+/// three times that.
 template <typename Model, typename Communicator>
-Report run_case(Communicator& world, Reference const& reference, Case const& c, Index micro_batches, Differences limits) {
+Report run_case(Communicator& world, Reference const& reference, Case const& c, Index micro_batches,
+                Differences limits) {
   Trajectory found = Run<Model>(world, reference, c, micro_batches)();
   found.is_key_bias = key_biases<Model>();
   if (std::is_same_v<typename Model::Master, double> && !reference.exact) {

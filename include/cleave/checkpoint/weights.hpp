@@ -16,7 +16,8 @@ namespace cleave {
 namespace detail {
 
 inline std::vector<std::int64_t> dimensions(Extents const& shape) {
-  return shape.is_vector() ? std::vector<std::int64_t>{shape.rows} : std::vector<std::int64_t>{shape.rows, shape.columns};
+  return shape.is_vector() ? std::vector<std::int64_t>{shape.rows}
+                           : std::vector<std::int64_t>{shape.rows, shape.columns};
 }
 
 inline std::string text_of(std::vector<std::int64_t> const& shape) {
@@ -41,9 +42,10 @@ void check_tensors(checkpoint::SafetensorsFile const& file) {
     unknown.erase(std::string(name.view()));
   });
   if (!unknown.empty()) {
-    throw FileError("expected only the model's parameters in '{}', found {} more, the first is '{}'; use a file of the same "
-                    "model",
-                    file.path(), unknown.size(), *unknown.begin());
+    throw FileError(
+        "expected only the model's parameters in '{}', found {} more, the first is '{}'; use a file of the same "
+        "model",
+        file.path(), unknown.size(), *unknown.begin());
   }
 }
 
@@ -68,9 +70,9 @@ void load_weights(std::string const& path, Model& model) {
   });
 }
 
-/// Writes a model's whole weights to one safetensors file that Hugging Face tools read, in the master type. Rank 0 writes,
-/// unit by unit, so memory is bounded by the largest unit; the file appears whole or not at all. Throws FileError on every
-/// rank. A collective.
+/// Writes a model's whole weights to one safetensors file that Hugging Face tools read, in the master type. Rank 0
+/// writes, unit by unit, so memory is bounded by the largest unit; the file appears whole or not at all. Throws
+/// FileError on every rank. A collective.
 template <typename Model>
 void save_weights(std::string const& path, Model& model, Metadata const& metadata = {{"format", "pt"}}) {
   model.guarded([&] {
@@ -78,7 +80,8 @@ void save_weights(std::string const& path, Model& model, Metadata const& metadat
     if (model.communicator().rank() == 0) {
       std::vector<TensorSpec> tensors;
       Model::for_each_parameter([&](Name const& name, Parameter const& parameter) {
-        tensors.push_back({std::string(name.view()), dtype_of<typename Model::Master>, detail::dimensions(parameter.shape)});
+        tensors.push_back(
+            {std::string(name.view()), dtype_of<typename Model::Master>, detail::dimensions(parameter.shape)});
       });
       writer.emplace(path, tensors, metadata);
     }

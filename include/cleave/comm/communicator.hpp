@@ -51,7 +51,8 @@ concept has_all_gather = requires(C& c, std::span<T const> mine, std::span<T> al
 /// order, of their slice of `all` that is this rank's. Elements travel as Wire and are added as Sum, which is at least
 /// as wide. `scratch` has reduce_scratch_bytes<Wire>(mine.size(), size()) bytes and stays in use until the end.
 template <typename C, typename Wire, typename Sum>
-concept has_reduce_scatter = requires(C& c, std::span<Wire const> all, std::span<Sum> mine, std::span<std::byte> scratch) {
+concept has_reduce_scatter = requires(C& c, std::span<Wire const> all, std::span<Sum> mine,
+                                      std::span<std::byte> scratch) {
   { c.reduce_scatter(std::uint16_t{}, all, mine, scratch, comm::Into::add) } -> collective_handle;
   { C::template reduce_scratch_bytes<Wire>(Index{}, 1) } -> std::same_as<Index>;
 };

@@ -57,9 +57,10 @@ private:
   }
 
   [[noreturn]] void overflow() const {
-    throw Error("cleave::Arena: {} bytes are needed, but the plan has {}. Give the model the largest batch and sequence "
-                "that it will see.",
-                used_, capacity_);
+    throw Error(
+        "cleave::Arena: {} bytes are needed, but the plan has {}. Give the model the largest batch and sequence "
+        "that it will see.",
+        used_, capacity_);
   }
 
   std::byte* first_ = nullptr;

@@ -16,14 +16,15 @@ struct AdamWOptions {
   double weight_decay = 1e-2;
 };
 
-/// Adam with decoupled weight decay (Loshchilov and Hutter, 2019; torch.optim.AdamW), on this rank's shards. Its two moments
-/// exist from construction.
+/// Adam with decoupled weight decay (Loshchilov and Hutter, 2019; torch.optim.AdamW), on this rank's shards. Its two
+/// moments exist from construction.
 template <typename Model, parameter_groups Groups = DecayMatrices>
 class AdamW {
 public:
   static constexpr int moments = 2;
 
-  explicit AdamW(Model& model, AdamWOptions options = {}, Groups = {}) : model_(model), options_(options), moments_(model) {}
+  explicit AdamW(Model& model, AdamWOptions options = {}, Groups = {})
+      : model_(model), options_(options), moments_(model) {}
 
   void set_learning_rate(double learning_rate) { options_.learning_rate = learning_rate; }
 
@@ -33,9 +34,11 @@ public:
     double const gradient_scale = model_.gradient_scale();
     model_.step([&](auto& stream, Parameter const& parameter, auto weights, Index state, auto gradient) {
       GroupScale const scale = Groups::scales[Groups::group_of(parameter)];
-      op::AdamW const update{options_.learning_rate * scale.learning_rate, options_.beta1, options_.beta2, options_.epsilon,
-                             options_.weight_decay * scale.weight_decay, gradient_scale, number};
-      stream.run(update, weights, moments_.part(0, state, weights.size), moments_.part(1, state, weights.size), gradient);
+      op::AdamW const update{
+          options_.learning_rate * scale.learning_rate, options_.beta1, options_.beta2, options_.epsilon,
+          options_.weight_decay * scale.weight_decay,   gradient_scale, number};
+      stream.run(update, weights, moments_.part(0, state, weights.size), moments_.part(1, state, weights.size),
+                 gradient);
     });
     steps_ = number; // a step that threw does not count
   }

@@ -16,8 +16,8 @@ struct SgdOptions {
   double weight_decay = 0; ///< added to the gradient
 };
 
-/// Stochastic gradient descent with momentum (torch.optim.SGD, dampening 0), on this rank's shards. Its one moment exists
-/// from construction.
+/// Stochastic gradient descent with momentum (torch.optim.SGD, dampening 0), on this rank's shards. Its one moment
+/// exists from construction.
 template <typename Model, parameter_groups Groups = DecayMatrices>
 class Sgd {
 public:
@@ -26,9 +26,10 @@ public:
   /// Throws InvalidArgument when Nesterov's form is asked for without momentum.
   explicit Sgd(Model& model, SgdOptions options = {}, Groups = {}) : model_(model), options_(options), moments_(model) {
     if (options.nesterov && options.momentum <= 0) {
-      throw InvalidArgument("cleave::optim::Sgd: nesterov with a momentum of {}: expected more than 0. Give a momentum, or "
-                            "leave nesterov out.",
-                            options.momentum);
+      throw InvalidArgument(
+          "cleave::optim::Sgd: nesterov with a momentum of {}: expected more than 0. Give a momentum, or "
+          "leave nesterov out.",
+          options.momentum);
     }
   }
 

@@ -9,8 +9,8 @@
 namespace cleave::detail {
 
 /// The canonical form of a pack: chain and policies in fixed slots, and the counts that follow from them.
-template <typename ChainType, typename PrecisionPolicy, typename ShardingPolicy, typename Prefetch, typename ForwardPrefetch,
-          typename ReductionPolicy, typename CommunicatorType, typename DeviceType>
+template <typename ChainType, typename PrecisionPolicy, typename ShardingPolicy, typename Prefetch,
+          typename ForwardPrefetch, typename ReductionPolicy, typename CommunicatorType, typename DeviceType>
 struct Configuration {
   using Chain = ChainType;
   using Precision = PrecisionPolicy;
@@ -33,7 +33,9 @@ struct Configuration {
   /// Each unit has a buffer of its own for its whole weights; otherwise ordinary units share a few.
   static constexpr bool keeps_whole = !Sharding::reshards_after_forward;
   static constexpr int depth = std::max(int{BackwardPrefetch::depth}, int{Forward::depth});
-  static constexpr int whole_buffers = computes_on_master ? 0 : keeps_whole ? units : roots + std::min(ordinary, depth + 1);
+  static constexpr int whole_buffers = computes_on_master ? 0
+                                       : keeps_whole      ? units
+                                                          : roots + std::min(ordinary, depth + 1);
 
   /// Gradients in flight: one unit is computed while the one before it is reduced.
   static constexpr int reductions = std::min(ordinary, 2);

@@ -16,8 +16,8 @@ template <typename C>
 class Gradients {
   using G = typename C::Gradient;
   using Handle = decltype(std::declval<typename C::Communicator&>().reduce_scatter(
-      std::uint16_t{}, std::declval<std::span<G const>>(), std::declval<std::span<G>>(), std::declval<std::span<std::byte>>(),
-      comm::Into::add));
+      std::uint16_t{}, std::declval<std::span<G const>>(), std::declval<std::span<G>>(),
+      std::declval<std::span<std::byte>>(), comm::Into::add));
   using Transfer = typename C::Device::template Transfer<Handle>;
 
 public:
@@ -66,7 +66,8 @@ public:
   void gather() {
     for (int unit = 0; unit != C::units; ++unit) {
       lanes_.exchange.wait(lanes_.compute.record());
-      auto start = [&ranks = lanes_.communicator, unit, mine = Vector<G const>(buffers_.reduced[at(unit)]), all = whole(unit)] {
+      auto start = [&ranks = lanes_.communicator, unit, mine = Vector<G const>(buffers_.reduced[at(unit)]),
+                    all = whole(unit)] {
         return ranks.all_gather(static_cast<std::uint16_t>(unit), detail::as_span(mine), detail::as_span(all));
       };
       auto transfer = lanes_.exchange.start(start);

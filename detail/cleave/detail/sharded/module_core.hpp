@@ -46,9 +46,9 @@ public:
   ModuleCore(ModuleCore const&) = delete;
   ModuleCore& operator=(ModuleCore const&) = delete;
 
-  /// Forward of a micro-batch, for training. Row r is input r and target r; a multiple of `sequence` rows, at most batch
-  /// x sequence. `scale` multiplies the gradient, not the loss. `first_sequence` is where the rows stand in the global
-  /// batch, for dropout; left out, ranks and micro-batches count on. Throws InvalidArgument, on every rank.
+  /// Forward of a micro-batch, for training. Row r is input r and target r; a multiple of `sequence` rows, at most
+  /// batch x sequence. `scale` multiplies the gradient, not the loss. `first_sequence` is where the rows stand in the
+  /// global batch, for dropout; left out, ranks and micro-batches count on. Throws InvalidArgument, on every rank.
   [[nodiscard]] Loss loss(std::span<Input const> input, std::span<Target const> targets, double scale = 1,
                           Index first_sequence = -1)
     requires has_loss
@@ -116,9 +116,9 @@ public:
   /// Elements of master weights on this rank, of all units one after the other: what optimizer state is kept for.
   [[nodiscard]] Index kept_elements() const { return kept_elements_; }
 
-  /// Calls update(stream, parameter, master, state, gradient) for each parameter this rank keeps a part of: the parameter
-  /// under its full name, the part, its place in the kept elements, and its gradient before `gradient_scale`. Then the
-  /// weights are the new ones and the gradients are cleared. A collective.
+  /// Calls update(stream, parameter, master, state, gradient) for each parameter this rank keeps a part of: the
+  /// parameter under its full name, the part, its place in the kept elements, and its gradient before
+  /// `gradient_scale`. Then the weights are the new ones and the gradients are cleared. A collective.
   template <typename Update>
   void step(Update update) {
     guarded([&] { update_weights(update); });
@@ -228,4 +228,5 @@ private:
 
 } // namespace cleave::detail
 
-#include <cleave/detail/sharded/module_core_members.hpp>
+#include <cleave/detail/sharded/module_core_step.hpp>
+#include <cleave/detail/sharded/module_core_weights.hpp>

@@ -43,9 +43,9 @@ constexpr auto targets_of(P& pass, Staging<typename C::Master> const& staging) {
 
 /// Forward with what backward needs. A loss leaves the gradient of its input, which is returned.
 template <typename C, typename Walk, typename P>
-constexpr Matrix<typename C::Compute const> forward_for_training(Walk& walk, P& pass, Staging<typename C::Master> const& inputs,
-                                                                 Staging<typename C::Master> const& targets, double scale,
-                                                                 double* sum) {
+constexpr Matrix<typename C::Compute const>
+forward_for_training(Walk& walk, P& pass, Staging<typename C::Master> const& inputs,
+                     Staging<typename C::Master> const& targets, double scale, double* sum) {
   Matrix<typename C::Compute const> const output = walk.forward(detail::input_of<C>(pass, inputs));
   walk.cut_gradients(output);
   if constexpr (C::Chain::has_loss) {
