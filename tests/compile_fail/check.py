@@ -49,7 +49,7 @@ def main():
         return subprocess.run([*command, *extra], cwd=build, capture_output=True, text=True, check=False)
 
     cases = {}
-    for name, regex in re.findall(r'^// expect(?: (\w+))?: (.+)$', source.read_text(encoding='utf-8'), re.M):
+    for name, regex in re.findall(r'^ *// expect(?: (\w+))?: (.+)$', source.read_text(encoding='utf-8'), re.M):
         cases.setdefault(name, []).append(regex)
     if not cases:
         sys.exit(f'{source.name}: has no `// expect: REGEX` line')

@@ -41,7 +41,7 @@ struct WithTarget : Smallest {
 static_assert(layer<Smallest> && layer<Composed> && !layer<WithoutSaved> && !layer<int>);
 static_assert(loss_layer<WithTarget> && !layer<WithTarget> && !loss_layer<Smallest>,
               "a type is a layer or a loss, never both");
-static_assert(parameter_count<Smallest> == 2);
+static_assert(parameter_count<Smallest> == 2 && parameter_count<WithoutSaved> == 0);
 static_assert(!names_itself<Smallest> && !saves_output<Smallest> && vocabulary<Smallest> == 0 &&
               longest_sequence<Smallest> == 0);
 static_assert(names_itself<Composed> && saves_output<Composed> && vocabulary<Composed> == 5 &&

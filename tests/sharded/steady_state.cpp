@@ -130,13 +130,21 @@ TEST_CASE("control: allocations of every kind, in every thread, are counted") {
     counting = false;
     return allocations.load();
   };
-  CHECK(counted([] { std::vector<int> const values(100); }) >= 1);
-  CHECK(counted([] { std::free(std::malloc(10)); }) >= 1);
-  CHECK(counted([] { std::free(std::calloc(10, 10)); }) >= 1);
-  CHECK(counted([] { std::free(std::aligned_alloc(64, 640)); }) >= 1);
-  CHECK(counted([] { device::Cpu::Memory const memory(1000); }) >= 1);
-  CHECK(counted([] { std::thread([] { std::make_unique<int>(3).reset(); }).join(); }) >= 2);
-  CHECK(counted([] {
+  static void* volatile seen; // what is looked at is not optimised away
+  auto const look = [](void* memory) {
+    seen = memory;
+    return seen;
+  };
+  CHECK(counted([&] {
+          std::vector<int> values(100);
+          look(values.data());
+        }) >= 1);
+  CHECK(counted([&] { std::free(look(std::malloc(10))); }) >= 1);
+  CHECK(counted([&] { std::free(look(std::calloc(10, 10))); }) >= 1);
+  CHECK(counted([&] { std::free(look(std::aligned_alloc(64, 640))); }) >= 1);
+  CHECK(counted([&] { look(device::Cpu::Memory(1000).data()); }) >= 1);
+  CHECK(counted([&] { std::thread([&] { look(std::make_unique<int>(3).get()); }).join(); }) >= 2);
+  CHECK(counted([&] {
           void* const page = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
           munmap(page, 4096);
         }) >= 1);

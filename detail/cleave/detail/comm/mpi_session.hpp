@@ -85,22 +85,29 @@ public:
   }
 
   /// Waits until every rank is here, or until `patience` after the failure. True if all came.
+  ///
+  /// They come twice. In between, after a failure, transfers that still can end do.
   bool meet(std::chrono::steady_clock::duration limit = patience) {
     auto const until = std::chrono::steady_clock::now() + limit;
-    if (!meeting_started_) {
-      meeting_started_ = true;
-      check_mpi(MPI_Ibarrier(control_, &meeting_), "MPI_Ibarrier");
-    }
     auto const over = [&] {
       return std::chrono::steady_clock::now() >= (failed_ ? std::min(until, lost_after_) : until);
     };
-    for (Pause pause; !met_ && !over(); pause()) {
+    for (Pause pause; meetings_ < 2 && !over(); pause()) {
+      listen();
+      if (!in_meeting_ && (meetings_ == 0 || is_quiet())) {
+        in_meeting_ = true;
+        check_mpi(MPI_Ibarrier(control_, &meeting_), "MPI_Ibarrier");
+      }
       int all_here = 0;
       check_mpi(MPI_Test(&meeting_, &all_here, MPI_STATUS_IGNORE), "MPI_Ibarrier");
-      met_ = all_here != 0;
-      listen();
+      carry_on();
+      if (in_meeting_ && all_here != 0) {
+        in_meeting_ = false;
+        ++meetings_;
+        met_at_ = std::chrono::steady_clock::now();
+      }
     }
-    return met_;
+    return meetings_ == 2;
   }
 
   /// After a failure: whether this rank reports it. That is rank 0 if all have met, else the first that finds no other
@@ -162,6 +169,17 @@ private:
     MPI_Comm_free(&node);
   }
 
+  /// Transfers go on inside of MPI calls; this is one.
+  void carry_on() {
+    int found = 0;
+    MPI_Iprobe(MPI_ANY_SOURCE, spoken_tag, control_, &found, MPI_STATUS_IGNORE);
+  }
+
+  [[nodiscard]] bool is_quiet() const {
+    constexpr std::chrono::milliseconds last_transfers{50};
+    return !failed_ || std::chrono::steady_clock::now() >= met_at_ + last_transfers;
+  }
+
   void remember(std::string text) {
     failed_ = true;
     failure_ = std::move(text);
@@ -220,8 +238,9 @@ private:
   std::chrono::steady_clock::time_point lost_after_;
 
   MPI_Request meeting_ = MPI_REQUEST_NULL;
-  bool meeting_started_ = false;
-  bool met_ = false;
+  bool in_meeting_ = false;
+  int meetings_ = 0;
+  std::chrono::steady_clock::time_point met_at_;
 };
 
 } // namespace cleave::detail
