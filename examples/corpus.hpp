@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include <cleave/core/error.hpp>
 #include <cleave/data/byte_tokenizer.hpp>
 #include <cleave/data/token_file.hpp>
 #include <cleave/data/token_view.hpp>
@@ -13,11 +16,15 @@
 
 namespace examples {
 
-/// The library's own sources and documentation, in the order of their paths.
+/// The library's own sources and documentation, in the order of their paths. Throws FileError when they are gone.
 inline std::string own_sources() {
   std::filesystem::path const root = CLEAVE_SOURCE_DIR;
   std::vector<std::filesystem::path> files{root / "README.md"};
   for (char const* folder : {"include", "detail", "examples", "tests", "benchmarks"}) {
+    if (!std::filesystem::is_directory(root / folder)) {
+      throw cleave::FileError("expected the library's own sources in '{}', found no folder '{}'. Pass --text FILE",
+                              root.string(), folder);
+    }
     for (auto const& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
       auto const extension = entry.path().extension();
       if (extension == ".hpp" || extension == ".cpp" || extension == ".md") {
@@ -36,8 +43,9 @@ inline std::string own_sources() {
 /// What is trained on, and its last tenth, which is held out.
 class Corpus {
 public:
-  /// Throws FileError or InvalidArgument when the source is missing, empty, or has tokens beyond the vocabulary.
-  Corpus(TrainingOptions const& options, Index vocabulary) {
+  /// Throws FileError or InvalidArgument when the source is missing, empty, too short for a sequence of `context`
+  /// tokens to be held out, or has tokens beyond the vocabulary.
+  Corpus(TrainingOptions const& options, Index vocabulary, Index context) {
     if (!options.tokens.empty()) {
       file_.emplace(options.tokens);
       all_ = file_->view();
@@ -45,6 +53,11 @@ public:
       text_ = options.text.empty() ? own_sources() : cleave::data::read_text(options.text);
       name_ = options.text.empty() ? "the library's own sources" : options.text;
       all_ = cleave::data::TokenView(std::string_view(text_), name_);
+    }
+    if (Index const least = 10 * context + 1; all_.size() < least) {
+      throw cleave::InvalidArgument("expected at least {} tokens in '{}', found {}: the last tenth is held out, and must "
+                                    "be longer than a context of {}. Pass a longer text",
+                                    least, all_.name(), all_.size(), context);
     }
     all_.require_below(vocabulary);
   }

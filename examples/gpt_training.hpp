@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -37,7 +38,7 @@ public:
   GptTraining(comm::Mpi& world, TrainingOptions const& options)
       : world_(world),
         options_(options),
-        corpus_(options, Config.vocabulary),
+        corpus_(options, Config.vocabulary, Config.context),
         shape_{Config.context, options.batch, world.size(), world.rank(), options.micro_batches},
         batches_(corpus_.training(), shape_, {.seed = options.seed}),
         validation_(corpus_.validation(), shape_),
@@ -45,9 +46,12 @@ public:
                        .sequence = Config.context,
                        .seed = options.seed,
                        .dropout = options.dropout}) {
-    require_folder(options.save);
+    require_place(options.save);
     if (!options.init.empty()) {
       checkpoint::load_weights(options.init, model_);
+    }
+    if (speaks() && !options.metrics.empty()) {
+      metrics_.emplace(options.metrics);
     }
   }
 
@@ -59,7 +63,12 @@ public:
     } else {
       train(optim::Sgd(model_, {options_.learning_rate, options_.momentum, options_.nesterov, options_.weight_decay}));
     }
-    say(fmt::format("validation loss {:.4f}", validate()));
+    double const loss = validate();
+    if (!std::isfinite(loss)) {
+      throw Error("expected a finite validation loss after {} steps, found {}. Lower --lr, or check the weights of --init",
+                  options_.steps, loss);
+    }
+    say(fmt::format("validation loss {:.4f}", loss));
     show_sample();
     if (!options_.save.empty()) {
       checkpoint::save_weights(options_.save, model_);
@@ -77,9 +86,13 @@ private:
   }
 
   /// Finds out before the training that nothing could be saved after it.
-  static void require_folder(std::string const& path) {
+  static void require_place(std::string const& path) {
     if (path.empty()) {
       return;
+    }
+    if (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path)) {
+      throw FileError("expected the name of a file for --save, found '{}', which is {}. Choose another name", path,
+                      std::filesystem::is_directory(path) ? "a folder" : "no regular file");
     }
     std::filesystem::path const folder = std::filesystem::absolute(path).parent_path();
     if (::access(folder.c_str(), W_OK) != 0) {
@@ -100,12 +113,8 @@ private:
   template <typename Optimizer>
   void train(Optimizer optimizer) {
     std::optional<observe::Progress> progress;
-    std::optional<observe::MetricsFile> metrics;
     if (speaks()) {
       progress.emplace(stdout, options_.steps);
-      if (!options_.metrics.empty()) {
-        metrics.emplace(options_.metrics);
-      }
     }
     begin_ = Clock::now();
     for (Index step = 0; step != options_.steps; ++step) {
@@ -113,8 +122,8 @@ private:
       if (speaks()) {
         progress->update(step + 1, {now.loss, now.tokens_per_second, observe::process_memory().resident});
       }
-      if (metrics) {
-        metrics->write(now);
+      if (metrics_) {
+        metrics_->write(now);
       }
     }
     if (progress) {
@@ -216,6 +225,7 @@ private:
   data::RandomBatches batches_;
   data::ValidationBatches validation_;
   Model model_;
+  std::optional<observe::MetricsFile> metrics_;
   Clock::time_point begin_;
 };
 
@@ -229,7 +239,13 @@ int train(int argc, char** argv, TrainingOptions options) {
       }
       return 0;
     }
-    GptTraining<Config>(world, options).run();
+    try {
+      GptTraining<Config>(world, options).run();
+    } catch (std::bad_alloc const&) {
+      throw Error("expected memory for {} sequences of {} tokens on {} ranks, found too little. Lower --batch, or take "
+                  "it in more --micro-batches",
+                  options.batch, Config.context, world.size());
+    }
     return 0;
   });
 }

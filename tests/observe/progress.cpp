@@ -1,9 +1,12 @@
 #include <cleave/observe/progress.hpp> // first: the header stands alone
 
 #include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <string>
 #include <vector>
+
+#include <fcntl.h>
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
@@ -126,4 +129,24 @@ TEST_CASE("A file that is no terminal is a log of 80 columns") {
     CHECK_FALSE(observe::Screen::of(file).rewrites);
     CHECK_EQ(observe::Screen::of(file).columns, 80);
   });
+}
+
+TEST_CASE("A terminal is written over, unless it calls itself dumb or nothing at all") {
+  int const terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+  REQUIRE_GE(terminal, 0);
+  std::FILE* const file = ::fdopen(terminal, "w");
+  char const* const name = std::getenv("TERM");
+  std::string const before = name == nullptr ? "" : name;
+
+  ::setenv("TERM", "xterm", 1);
+  CHECK(observe::Screen::of(file).rewrites);
+  ::setenv("TERM", "dumb", 1);
+  CHECK_FALSE(observe::Screen::of(file).rewrites);
+  ::unsetenv("TERM");
+  CHECK_FALSE(observe::Screen::of(file).rewrites);
+
+  if (name != nullptr) {
+    ::setenv("TERM", before.c_str(), 1);
+  }
+  std::fclose(file);
 }

@@ -68,7 +68,7 @@ def install(scratch):
 
 
 def check_headers(prefix):
-    for source in (ROOT / 'include', ROOT / 'detail'):
+    for source in (ROOT / 'include', ROOT / 'detail', ROOT / 'blas/builtin'):
         for header in source.rglob('*.hpp'):
             if not (prefix / 'include' / header.relative_to(source)).is_file():
                 sys.exit(f'packaging: {header.relative_to(ROOT)} was not installed')

@@ -109,7 +109,8 @@ def check_header(path, text):
 
 
 def check_arrows(path, text):
-    here = part_of(path.relative_to(root).as_posix().split('/', 1)[1])
+    where = path.relative_to(root).as_posix()
+    here = part_of(where[where.index('cleave/'):])
     if here is None:
         return
     if here not in BELOW:
@@ -148,11 +149,11 @@ def check_readme():
             complain(readme, text.count('\n', 0, match.start()) + 1, f'does not show what {match[1]} holds')
 
 
-for folder in ('include', 'detail', 'tests', 'examples', 'benchmarks'):
+for folder in ('include', 'detail', 'blas', 'tests', 'examples', 'benchmarks'):
     for file in sorted((root / folder).rglob('*.[hc]pp')):
         content = file.read_text(encoding='utf-8')
         check_text(file, content)
-        if folder in ('include', 'detail'):
+        if folder in ('include', 'detail', 'blas'):
             check_header(file, content)
         if folder == 'examples' and 'detail::' in content:
             complain(file, 1, 'an example names an internal; what it needs should be public')

@@ -23,8 +23,9 @@
 namespace cleave::device {
 
 /// The processor: host memory, operations done when `run` returns, and the reference for other devices. Matrix
-/// products are its own kernel, other operations loops that compilers vectorise. Results do not depend on the number
-/// of threads, to the bit.
+/// products are Cleave's own kernel or, as the build option `blas` says, Eigen's or OpenBLAS's; attention always uses
+/// the own one, and other operations are loops that compilers vectorise. Results do not depend on the number of
+/// threads, to the bit; but with OpenBLAS, whose kernels follow the size of a product, the last bits may.
 struct Cpu {
   using policy_category = category::device;
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,12 +25,14 @@ struct Screen {
   bool rewrites = false; ///< a terminal, on which a line can be written over
   int columns = 80;
 
-  /// What this file is.
+  /// What this file is. A terminal that calls itself dumb (TERM) is a log: so mpirun's terminals are told of a pipe.
   [[nodiscard]] static Screen of(std::FILE* out) {
     int const number = ::fileno(out);
     winsize size{};
     bool const known = ::ioctl(number, TIOCGWINSZ, &size) == 0 && size.ws_col != 0;
-    return {::isatty(number) != 0, known ? size.ws_col : 80};
+    char const* const name = std::getenv("TERM");
+    bool const writes_over = ::isatty(number) != 0 && name != nullptr && std::string_view(name) != "dumb";
+    return {writes_over, known ? size.ws_col : 80};
   }
 };
 

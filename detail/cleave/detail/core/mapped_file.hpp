@@ -21,7 +21,7 @@ class MappedFile {
 public:
   /// `what` is the kind of file in messages ("token file"). Throws FileError when it cannot be read.
   MappedFile(std::string const& path, std::string_view what) {
-    FileDescriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    FileDescriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)); // a pipe is not waited for
     struct stat status {};
     if (!file.is_open() || ::fstat(file.number(), &status) != 0) {
       throw unreadable(path, what, last_system_error());

@@ -25,6 +25,14 @@ template <typename To, typename From>
   }
 }
 
+template <typename To, typename From>
+void convert_rows(Matrix<To> to, Matrix<From> from) {
+  for (Index r = 0; r != to.rows; ++r) {
+    std::transform(from.row(r).data, from.row(r).data + to.columns, to.row(r).data,
+                   [](From value) { return convert<To>(value); });
+  }
+}
+
 /// y[i] = f(x[i]...) for so many blocks, computed in the accumulator type. All elements of all calls pass through this
 /// one function, compiled once, so that none is rounded in another way because it stands at the end of a row.
 template <typename T, typename F, typename... X>

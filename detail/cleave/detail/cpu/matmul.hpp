@@ -7,6 +7,8 @@
 #include <cleave/core/scalar.hpp>
 #include <cleave/core/tensor.hpp>
 #include <cleave/detail/cpu/block.hpp>
+#include <cleave/detail/cpu/matrix_product.hpp>
+#include <cleave/detail/cpu/panels.hpp>
 #include <cleave/detail/cpu/parallel.hpp>
 #include <cleave/detail/cpu/product.hpp>
 #include <cleave/detail/cpu/workspace.hpp>
@@ -25,27 +27,19 @@ template <typename T>
   return rows_of(b, !transposed);
 }
 
-template <typename To, typename From>
-void convert_rows(Matrix<To> to, Matrix<From> from) {
-  for (Index r = 0; r != to.rows; ++r) {
-    std::transform(from.row(r).data, from.row(r).data + to.columns, to.row(r).data,
-                   [](From value) { return convert<To>(value); });
-  }
-}
-
 /// A product whose result is narrower than its sums: blocks of it are summed up in a tile, then stored once.
 template <typename O, typename T>
 void multiply_and_round(Workspace const& workspace, int thread, Matrix<O> c, Vectors<T> a, Vectors<T> b, Index inner,
                         bool accumulate, T const* bias) {
   using A = accumulator_t<T>;
-  constexpr Index side = 512;
+  constexpr Index side = 480; // whole tiles of the kernels: Eigen's sums up what is left in another order
   static_assert(side * side * static_cast<Index>(sizeof(A)) <= Workspace::tile_bytes);
   for (Index i = 0; i < c.rows; i += side) {
     for (Index j = 0; j < c.columns; j += side) {
       Matrix<O> const target =
           c.row_slice(i, std::min(side, c.rows - i)).column_slice(j, std::min(side, c.columns - j));
       Matrix<A> const sum{workspace.tiles<A>(thread).data(), target.rows, target.columns};
-      multiply(workspace, thread, sum, Start<A>{}, a.at(i, 0), b.at(j, 0), inner);
+      multiply_matrices(workspace, thread, sum, Start<A>{}, a.at(i, 0), b.at(j, 0), inner);
       for (Index r = 0; r != sum.rows; ++r) {
         A const* const from = sum.row(r).data;
         O* const to = target.row(r).data;
@@ -63,9 +57,9 @@ void multiply_into(Workspace const& workspace, int thread, Matrix<O> c, Vectors<
                    bool accumulate, T const* bias) {
   Start<O> const itself{c.data, c.stride};
   if constexpr (std::is_same_v<O, T> && std::is_same_v<T, accumulator_t<T>>) {
-    multiply(workspace, thread, c, accumulate ? itself : Start<O>{bias, 0}, a, b, inner);
+    multiply_matrices(workspace, thread, c, accumulate ? itself : Start<O>{bias, 0}, a, b, inner);
   } else if constexpr (std::is_same_v<O, accumulator_t<T>>) {
-    bias == nullptr ? multiply(workspace, thread, c, accumulate ? itself : Start<O>{}, a, b, inner)
+    bias == nullptr ? multiply_matrices(workspace, thread, c, accumulate ? itself : Start<O>{}, a, b, inner)
                     : multiply_and_round(workspace, thread, c, a, b, inner, accumulate, bias);
   } else {
     multiply_and_round(workspace, thread, c, a, b, inner, accumulate, bias);
