@@ -55,8 +55,8 @@ public:
       all_ = cleave::data::TokenView(std::string_view(text_), name_);
     }
     if (Index const least = 10 * context + 1; all_.size() < least) {
-      throw cleave::InvalidArgument("expected at least {} tokens in '{}', found {}: the last tenth is held out, and must "
-                                    "be longer than a context of {}. Pass a longer text",
+      throw cleave::InvalidArgument("expected at least {} tokens in '{}', found {}: the last tenth is held out, and "
+                                    "must be longer than a context of {}. Pass a longer text",
                                     least, all_.name(), all_.size(), context);
     }
     all_.require_below(vocabulary);

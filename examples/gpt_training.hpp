@@ -65,7 +65,8 @@ public:
     }
     double const loss = validate();
     if (!std::isfinite(loss)) {
-      throw Error("expected a finite validation loss after {} steps, found {}. Lower --lr, or check the weights of --init",
+      throw Error("expected a finite validation loss after step {}, found {}. Lower --lr, or check the weights of "
+                  "--init",
                   options_.steps, loss);
     }
     say(fmt::format("validation loss {:.4f}", loss));
