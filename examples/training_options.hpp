@@ -118,6 +118,11 @@ inline void require_consistent(TrainingOptions const& options) {
   if (!options.text.empty() && !options.tokens.empty()) {
     throw cleave::InvalidArgument("expected one source of text, found --text and --tokens. Leave one out");
   }
+  if (options.optimizer != "sgd" && (options.nesterov || options.momentum != 0)) {
+    throw cleave::InvalidArgument(
+        "expected --momentum and --nesterov with --optimizer sgd only, found them with {}. Leave them out, or choose sgd",
+        options.optimizer);
+  }
   if (options.optimizer == "sgd" && options.nesterov && options.momentum <= 0) {
     throw cleave::InvalidArgument(
         "expected a --momentum above 0 for --nesterov, found {}. Give one, or leave --nesterov out", options.momentum);

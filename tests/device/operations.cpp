@@ -1,5 +1,7 @@
 #include <cleave/device/operations.hpp>
 
+#include <doctest/doctest.h>
+
 #include <type_traits>
 
 namespace cleave::testing {
@@ -15,11 +17,17 @@ static_assert(
               op::AddPositions, op::AddPositionsGradient, op::CausalAttention, op::CausalAttentionGradient,
               op::CrossEntropy, op::SquaredError, op::SquareSum, op::AdamW, op::Sgd>);
 
-// PyTorch's defaults, but for AdamW's decay, which is left to the groups.
-static_assert(op::LayerNorm{}.epsilon == 1e-5);
-static_assert(op::AdamW{}.learning_rate == 1e-3 && op::AdamW{}.beta1 == 0.9 && op::AdamW{}.beta2 == 0.999);
-static_assert(op::AdamW{}.epsilon == 1e-8 && op::AdamW{}.weight_decay == 0 && op::AdamW{}.step == 1);
-static_assert(op::Sgd{}.momentum == 0 && !op::Sgd{}.nesterov && op::Sgd{}.gradient_scale == 1);
-
 } // namespace
+
+TEST_CASE("Operations default to PyTorch's settings, but for AdamW's decay, which is left to the groups") {
+  CHECK_EQ(op::LayerNorm{}.epsilon, 1e-5);
+  CHECK_EQ(op::AdamW{}.learning_rate, 1e-3);
+  CHECK_EQ(op::AdamW{}.beta1, 0.9);
+  CHECK_EQ(op::AdamW{}.beta2, 0.999);
+  CHECK_EQ(op::AdamW{}.epsilon, 1e-8);
+  CHECK_EQ(op::AdamW{}.weight_decay, 0);
+  CHECK_EQ(op::Sgd{}.momentum, 0);
+  CHECK(!op::Sgd{}.nesterov);
+}
+
 } // namespace cleave::testing

@@ -185,6 +185,7 @@ BAD_OPTIONS = {
     ('--betas', '2'): ['--betas', '0.9'],
     ('--betas', "'1'", 'below 1'): ['--betas', '0.9', '1'],
     ('--momentum', '--nesterov', 'found 0'): ['--optimizer', 'sgd', '--nesterov'],
+    ('--momentum', 'sgd only', 'adamw'): ['--momentum', 0.9],
     ('no/metrics.jsonl', 'No such file'): ['--metrics', 'no/metrics.jsonl'],
 }
 BAD_BATCHES = {
