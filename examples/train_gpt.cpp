@@ -13,5 +13,5 @@ constexpr cleave::models::gpt::Config config{
 int main(int argc, char** argv) {
   return examples::train<config>(
       argc, argv,
-      examples::TrainingOptions{.steps = 2000, .batch = 12, .learning_rate = 1e-3, .save = "gpt.safetensors"});
+      examples::TrainingOptions{.steps = 2000, .batch = 12, .learning_rate = 2e-3, .save = "gpt.safetensors"});
 }

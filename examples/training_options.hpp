@@ -120,7 +120,7 @@ inline void require_consistent(TrainingOptions const& options) {
   }
   if (options.optimizer != "sgd" && (options.nesterov || options.momentum != 0)) {
     throw cleave::InvalidArgument(
-        "expected --momentum and --nesterov with --optimizer sgd only, found them with {}. Leave them out, or choose sgd",
+        "expected --momentum and --nesterov with --optimizer sgd only, found {}. Leave them out, or choose sgd",
         options.optimizer);
   }
   if (options.optimizer == "sgd" && options.nesterov && options.momentum <= 0) {
