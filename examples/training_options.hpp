@@ -81,12 +81,16 @@ inline CLI::Validator either(std::string const& first, std::string const& second
   return CLI::Validator(check, "");
 }
 
+inline CLI::Validator a_name() {
+  return CLI::Validator([](std::string& text) { return text.empty() ? found("the name of a file", text) : ""; }, "");
+}
+
 inline void add_options(CLI::App& app, TrainingOptions& o) {
   app.option_defaults()->always_capture_default()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  app.add_option("--text", o.text, "File to train on, as bytes (default: the library's own sources)");
-  app.add_option("--tokens", o.tokens, "File of token ids to train on instead: FILE.u16 or FILE.u32");
-  app.add_option("--init", o.init, "Weights to begin with (safetensors)");
-  app.add_option("--save", o.save, "Where the weights go at the end (safetensors)");
+  app.add_option("--text", o.text, "File to train on, as bytes (default: the library's own sources)")->check(a_name());
+  app.add_option("--tokens", o.tokens, "File of token ids to train on instead: FILE.u16 or FILE.u32")->check(a_name());
+  app.add_option("--init", o.init, "Weights to begin with (safetensors)")->check(a_name());
+  app.add_option("--save", o.save, "Where the weights go at the end (safetensors); '' for nowhere");
   app.add_option("--steps", o.steps, "Optimizer steps")->check(count());
   app.add_option("--batch", o.batch, "Sequences a step, over all ranks")->check(sequences());
   app.add_option("--micro-batches", o.micro_batches, "Parts that a rank takes its sequences in")->check(sequences());
@@ -110,7 +114,7 @@ inline void add_options(CLI::App& app, TrainingOptions& o) {
   app.add_option("--seed", o.seed, "Of first weights, batches, dropout and the sample")->check(seed());
   app.add_option("--dropout", o.dropout, "Probability, from 0 to below 1")->check(fraction());
   app.add_option("--sample", o.sample, "Tokens to generate at the end")->check(count());
-  app.add_option("--metrics", o.metrics, "File for a JSON line a step");
+  app.add_option("--metrics", o.metrics, "File for a JSON line a step")->check(a_name());
 }
 
 /// What no option alone can tell.

@@ -186,6 +186,7 @@ BAD_OPTIONS = {
     ('--betas', "'1'", 'below 1'): ['--betas', '0.9', '1'],
     ('--momentum', '--nesterov', 'found 0'): ['--optimizer', 'sgd', '--nesterov'],
     ('--momentum', 'sgd only', 'adamw'): ['--momentum', 0.9],
+    ('--text', 'the name of a file'): ['--text', ''],
     ('no/metrics.jsonl', 'No such file'): ['--metrics', 'no/metrics.jsonl'],
 }
 BAD_BATCHES = {

@@ -7,6 +7,7 @@
 #include <cleave/optim/sgd.hpp>
 #include <doctest/doctest.h>
 
+#include "support/error_text.hpp"
 #include "support/optimizer_run.hpp"
 
 using namespace cleave;
@@ -84,4 +85,21 @@ TEST_CASE("the norm is that of all gradients together") {
     }
     CHECK(std::abs(optim::clip_gradient_norm(model, 0.5) - std::sqrt(sum)) < 1e-13);
   });
+}
+
+TEST_CASE("Clipping to no norm at all is refused, and a gradient that is no number stays one") {
+  comm::Self world;
+  ShardedModule<Linear<3, 2>, precision::Full<double>> model(world, {.threads = 1});
+  auto const accumulate_gradient = [&](double value) {
+    static_cast<void>(model.forward(std::vector<double>(3, 1.0)));
+    model.backward(std::vector<double>(2, value), 1);
+  };
+  accumulate_gradient(1);
+  for (double const most : {0.0, -1.0, std::nan("")}) {
+    CAPTURE(most);
+    CHECK(contains(error_text<InvalidArgument>([&] { optim::clip_gradient_norm(model, most); }), "max_norm is"));
+  }
+  accumulate_gradient(std::nan(""));
+  CHECK(std::isnan(optim::clip_gradient_norm(model, 1)));
+  CHECK(std::isnan(model.gradient_scale()));
 }

@@ -76,3 +76,14 @@ TEST_CASE("a step that was refused does not count: the first one still starts th
   };
   CHECK(trained(3) == trained(0));
 }
+
+TEST_CASE("Sgd refuses settings that torch.optim.SGD refuses, and a momentum that only grows") {
+  comm::Self world;
+  ShardedModule<Linear<3, 2>, MeanSquaredError<2>> model(world, {.batch = 2, .threads = 1});
+  for (optim::SgdOptions const& bad : {optim::SgdOptions{.learning_rate = -1}, optim::SgdOptions{.momentum = -0.1},
+                                       optim::SgdOptions{.momentum = 1}, optim::SgdOptions{.weight_decay = -1}}) {
+    std::string const text = error_text<InvalidArgument>([&] { optim::Sgd(model, bad); });
+    CHECK(contains(text, "cleave::optim::Sgd"));
+    CHECK(contains(text, "Change SgdOptions"));
+  }
+}

@@ -144,3 +144,18 @@ TEST_CASE("dropout is told where rows stand when they do not stand where they ar
   CHECK(std::abs(all - (part(0, 0) + part(1, 1) + part(2, 2) + part(3, 3))) < 1e-5);
   CHECK(std::abs(all - (part(0, 0) + part(1, 0) + part(2, 0) + part(3, 0))) > 1e-3);
 }
+
+TEST_CASE("Two layers of one name are refused, in whatever units they are") {
+  using Twice = ShardedModule<Named<"a", Linear<2, 2>>, Named<"a", Linear<2, 2>>>;
+  comm::Self world;
+  CHECK(has_all(error_text<InvalidArgument>([&] { Twice{world, {}}; }), {"two parameters", "'a.weight'", "Named"}));
+}
+
+TEST_CASE("Fewer than no threads, and places before the first, are refused") {
+  CHECK(has_all(construction({.sequence = 8, .threads = -1}), {"-1 threads", "ModelOptions"}));
+  comm::Self world;
+  ShardedModule<Linear<3, 2>, MeanSquaredError<2>> model(world, {.threads = 1});
+  std::vector<float> const row(3), target(2);
+  CHECK(has_all(error_text<InvalidArgument>([&] { static_cast<void>(model.loss(row, target, 1, -2)); }),
+                {"first_sequence is -2", "expected 0 or more"}));
+}

@@ -159,19 +159,17 @@ inline Threads Threads::split(int color, int key) {
   std::vector<int> const group = detail::split_group(choices, rank());
 
   // The first rank of the group makes the board; the others copy the pointer before it goes on.
-  std::shared_ptr<detail::ThreadBoard> board;
+  detail::ThreadBoard& whole = member_->board();
   if (group.front() == rank()) {
-    auto& whole = member_->board();
     std::vector<int> world_ranks;
     std::ranges::transform(group, std::back_inserter(world_ranks),
                            [&](int member) { return whole.world_ranks()[static_cast<std::size_t>(member)]; });
-    board = std::make_shared<detail::ThreadBoard>(whole.shared_world(), std::move(world_ranks));
+    whole.part_of(rank()) = std::make_shared<detail::ThreadBoard>(whole.shared_world(), std::move(world_ranks));
   }
-  auto const* const made = &board;
-  std::vector<std::shared_ptr<detail::ThreadBoard> const*> boards(choices.size());
-  all_gather(no_unit, std::span{&made, 1}, std::span{boards}).wait();
-  auto const shared = *boards[static_cast<std::size_t>(group.front())];
   barrier();
+  auto const shared = whole.part_of(group.front());
+  barrier();
+  whole.part_of(rank()).reset();
 
   auto const place = std::ranges::find(group, rank()) - group.begin();
   Threads part(shared, static_cast<int>(place), member_->options());

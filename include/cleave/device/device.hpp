@@ -29,7 +29,9 @@ concept device_memory =
 ///   record()            an event that completes when all work so far has
 ///   wait(event)         later work starts after the event
 ///   start(f)            calls f, which starts a collective and returns its handle, once the work before it is done;
-///                       the Transfer it returns makes another stream wait for the result
+///                       the D::Transfer<Handle> it returns, movable and empty at first, has finish(stream), which
+///                       makes that stream wait for the result
+///   workspace_bytes(options)   static, constexpr: what a stream made with these options allocates
 ///   synchronize()       the host waits; throws what an operation threw
 template <typename S>
 concept device_stream = requires(S& s, typename S::Event const& event, std::byte* to, std::byte const* from,
@@ -40,6 +42,8 @@ concept device_stream = requires(S& s, typename S::Event const& event, std::byte
   { s.record() } -> std::same_as<typename S::Event>;
   s.wait(event);
   s.synchronize();
+  { S::workspace_bytes(StreamOptions{}) } -> std::same_as<Index>;
+  requires std::constructible_from<S, StreamOptions>;
 };
 
 /// Where tensors live and what computes on them.

@@ -15,7 +15,8 @@ struct Constant {
 };
 
 /// Rises in a line to `learning_rate` over `warmup` steps, then falls along half a cosine to `minimum` at `steps`
-/// (SGDR without restarts, Loshchilov and Hutter, 2017). Steps count from 0; past `steps` it stays at `minimum`.
+/// (SGDR without restarts, Loshchilov and Hutter, 2017). Steps count from 0; past
+/// `steps` it stays at `minimum`. With `warmup` beyond `steps` it only rises.
 struct CosineWithWarmup {
   double learning_rate = 1e-3;
   double minimum = 0;

@@ -9,6 +9,7 @@
 
 namespace cleave::optim {
 
+/// What Sgd is built with.
 struct SgdOptions {
   double learning_rate = 1e-2;
   double momentum = 0; ///< below 1; 0: plain
@@ -23,16 +24,12 @@ class Sgd {
 public:
   static constexpr int moments = 1;
 
-  /// Throws InvalidArgument when Nesterov's form is asked for without momentum.
-  explicit Sgd(Model& model, SgdOptions options = {}, Groups = {}) : model_(model), options_(options), moments_(model) {
-    if (options.nesterov && options.momentum <= 0) {
-      throw InvalidArgument(
-          "cleave::optim::Sgd: nesterov with a momentum of {}: expected more than 0. Give a momentum, or "
-          "leave nesterov out.",
-          options.momentum);
-    }
-  }
+  /// Throws InvalidArgument for a momentum outside [0, 1), another setting below 0, or Nesterov's form without
+  /// momentum.
+  explicit Sgd(Model& model, SgdOptions options = {}, Groups = {})
+      : model_(model), options_(checked(options)), moments_(model) {}
 
+  /// From the next step on.
   void set_learning_rate(double learning_rate) { options_.learning_rate = learning_rate; }
 
   /// One step on the gradients since the last one, which are used up. Throws Error when there are none. A collective.
@@ -52,6 +49,22 @@ public:
   [[nodiscard]] Index allocated() const { return moments_.allocated(); }
 
 private:
+  static SgdOptions checked(SgdOptions const& o) {
+    if (!(o.momentum >= 0 && o.momentum < 1 && o.learning_rate >= 0 && o.weight_decay >= 0)) {
+      throw InvalidArgument(
+          "cleave::optim::Sgd: learning rate {}, momentum {}, weight decay {}: expected a momentum from 0 to "
+          "below 1 and no number below 0. Change SgdOptions.",
+          o.learning_rate, o.momentum, o.weight_decay);
+    }
+    if (o.nesterov && o.momentum == 0) {
+      throw InvalidArgument(
+          "cleave::optim::Sgd: nesterov with a momentum of {}: expected more than 0. Give a momentum, or "
+          "leave nesterov out.",
+          o.momentum);
+    }
+    return o;
+  }
+
   Model& model_;
   SgdOptions options_;
   cleave::detail::Moments<Model, moments> moments_;

@@ -70,7 +70,7 @@ struct PlanOptions {
   Index batch = 1;    ///< sequences (or rows) a rank takes at once
   Index sequence = 1; ///< positions of a sequence
   int threads = 1;    ///< cores a rank uses
-  int moments = 2;    ///< values the optimizer keeps for each weight: AdamW 2, Sgd with momentum 1, without 0
+  int moments = 2;    ///< values the optimizer keeps for each weight: AdamW 2, Sgd 1
 };
 
 /// The bytes that one rank of Model will allocate: a constant expression.

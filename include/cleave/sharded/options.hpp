@@ -6,7 +6,7 @@
 
 namespace cleave {
 
-/// What a model is built with. Nothing here changes what is computed but `seed` and `dropout`.
+/// What a model is built with.
 struct ModelOptions {
   Index batch = 1;       ///< the most sequences (or rows) that this rank takes at once
   Index sequence = 1;    ///< positions of a sequence; rows = batch x sequence

@@ -22,7 +22,8 @@ namespace cleave::detail {
 
 /// This process in MPI: set-up, the end, and how ranks tell each other that they failed. One for all communicators.
 ///
-/// Everything but open() is called with `mutex` held, so serialized MPI is enough.
+/// Collectives and what a rank does while it waits are called with `mutex` held; set-up, splits and the end are called
+/// by one thread at a time anyway, so serialized MPI is enough.
 ///
 /// Failing has three steps. The text goes to every rank. Then all meet: each rank keeps its transfers going until every
 /// rank knows, for seconds at most, because a peer may still read or write the buffers that an exception would free.

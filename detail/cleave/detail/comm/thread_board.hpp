@@ -80,7 +80,7 @@ public:
   static constexpr std::size_t ring = 32;
 
   ThreadBoard(std::shared_ptr<ThreadWorld> world, std::vector<int> world_ranks)
-      : world_(std::move(world)), world_ranks_(std::move(world_ranks)) {
+      : world_(std::move(world)), world_ranks_(std::move(world_ranks)), parts_(world_ranks_.size()) {
     for (std::size_t i = 0; i < ring; ++i) {
       slots_.push_back(std::make_unique<ThreadSlot>(world_ranks_.size()));
       slots_.back()->sequence = i;
@@ -108,6 +108,10 @@ public:
   [[nodiscard]] int size() const { return static_cast<int>(world_ranks_.size()); }
   [[nodiscard]] ThreadSlot& slot(std::uint64_t sequence) { return *slots_[sequence % ring]; }
 
+  /// Where the first rank of a part leaves that part's board for the others. Here, because a rank that fails in between
+  /// takes its own stack away. Ranks meet between writing and reading.
+  [[nodiscard]] std::shared_ptr<ThreadBoard>& part_of(int rank) { return parts_[static_cast<std::size_t>(rank)]; }
+
   void wake_everybody() {
     for (auto const& slot : slots_) {
       slot->changed.notify_all();
@@ -117,6 +121,7 @@ public:
 private:
   std::shared_ptr<ThreadWorld> world_;
   std::vector<int> world_ranks_;
+  std::vector<std::shared_ptr<ThreadBoard>> parts_;
   std::vector<std::unique_ptr<ThreadSlot>> slots_;
 };
 

@@ -210,13 +210,13 @@ struct Chain {
     (visit_entry<Entries>(unit, visit), ...);
   }
 
-  /// What unit `number` is called in messages: the prefix of its names, or "root".
+  /// What unit `number` is called in messages: the prefix that its names share, or "root".
   static Name unit_name(int number) {
     Name name = has_root && number == 0 ? Name("root") : Name();
     int unit = has_root;
     auto const find = [&]<typename E>(std::type_identity<E>) {
       for (int i = 0; i != (E::is_unit ? E::count : 0); ++i, ++unit) {
-        name = unit == number ? E::prefix(i) : name;
+        name = unit == number ? unit_prefix<E>(i) : name;
       }
     };
     (find(std::type_identity<Entries>{}), ...);
@@ -224,6 +224,17 @@ struct Chain {
   }
 
 private:
+  /// A layer that names itself has no prefix: then the name of its first parameter, up to the last dot.
+  template <typename E>
+  static Name unit_prefix(int i) {
+    if constexpr (E::is_unit) {
+      std::string_view const first = unit_layout<typename E::Layer>.placements[0].parameter.name;
+      return E::prefix(i).view().empty() ? Name(first.substr(0, first.rfind('.'))) : E::prefix(i);
+    } else {
+      return {};
+    }
+  }
+
   template <typename E, typename Visitor>
   static void visit_entry(int& unit, Visitor& visit) {
     if constexpr (E::is_unit) {

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <thread>
@@ -48,7 +50,8 @@ public:
 
   /// Forward of a micro-batch, for training. Row r is input r and target r; a multiple of `sequence` rows, at most
   /// batch x sequence. `scale` multiplies the gradient, not the loss. `first_sequence` is where the rows stand in the
-  /// global batch, for dropout; left out, ranks and micro-batches count on. Throws InvalidArgument, on every rank.
+  /// global batch, for dropout; left out, ranks and micro-batches count on. A collective, as all that gathers weights.
+  /// Throws InvalidArgument for a batch that cannot be; the other ranks then get its text as CommunicationError.
   [[nodiscard]] Loss loss(std::span<Input const> input, std::span<Target const> targets, double scale = 1,
                           Index first_sequence = -1)
     requires has_loss
@@ -57,34 +60,36 @@ public:
   }
 
   /// Backward of the last `loss`, reducing each unit's gradient as soon as it is complete. Gradients add up until a
-  /// step. Throws Error when `loss` is not of the last forward.
+  /// step. Throws Error when `loss` is not of the last forward. A collective.
   void backward(Loss const& loss)
     requires has_loss
   {
     guarded([&] { train_backward(loss); });
   }
 
-  /// The loss of a batch without training: no gradient, no dropout. Local, as `loss`.
+  /// The loss of this rank's batch without training: no gradient, no dropout. A collective.
   [[nodiscard]] Loss evaluate(std::span<Input const> input, std::span<Target const> targets)
     requires has_loss
   {
     return guarded([&] { return evaluate_loss(input, targets); });
   }
 
-  /// Scores of what follows one sequence of at most `sequence` tokens: one number for each class.
+  /// Scores of what follows one sequence of at most `sequence` tokens: one number for each class. A collective.
   [[nodiscard]] std::vector<float> logits(std::span<Input const> input)
     requires(has_loss && requires { C::Chain::Last::outputs; })
   {
     return guarded([&] { return last_logits(input); });
   }
 
-  /// For models without a loss: the output of a batch, kept for `backward(gradient, weight)`.
+  /// For models without a loss: the output of a batch, kept for `backward(gradient, weight)`. A
+  /// collective.
   [[nodiscard]] std::vector<Master> forward(std::span<Input const> input)
     requires(!has_loss)
   {
     return guarded([&] { return train_output(input); });
   }
-  /// Backward from the gradient of the last forward's output. `weight` is this rank's share of the global mean.
+  /// Backward from the gradient of the last forward's output. `weight` adds to what the sum over ranks is divided by,
+  /// as a loss's weight does. A collective.
   void backward(std::span<Master const> gradient, double weight)
     requires(!has_loss)
   {
@@ -154,7 +159,8 @@ public:
   template <typename F>
   auto guarded(F work) -> decltype(work());
 
-  /// What the engine allocated, and the most that was used of it, region by region. Equal to the plan after a step.
+  /// What the engine allocated, and the most that was used of it, region by region. Both equal the plan with moments =
+  /// 0 after a step; an optimizer says what it allocated itself.
   [[nodiscard]] MemoryPlan allocated() const;
   [[nodiscard]] MemoryPlan high_water() const;
 

@@ -19,6 +19,12 @@ auto ModuleCore<C>::guarded(F work) -> decltype(work()) {
 
 template <typename C>
 void ModuleCore<C>::begin(Shape shape, bool training, Index first_sequence) {
+  if (first_sequence < -1) {
+    throw InvalidArgument(
+        "cleave::ShardedModule::loss: first_sequence is {}: expected 0 or more. Count the sequences of the "
+        "global batch from 0, or leave it out.",
+        first_sequence);
+  }
   Index const counted = (micro_batches_ * communicator_.size() + communicator_.rank()) * options_.batch;
   Arena& activations = region(regions_, Buffer::activations);
   activations.release(0);

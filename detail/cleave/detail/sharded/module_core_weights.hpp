@@ -21,6 +21,12 @@ ModelOptions ModuleCore<C>::checked(ModelOptions options) {
         "least 1 of each, and at most {} positions. Change ModelOptions.",
         options.batch, options.sequence, longest);
   }
+  if (options.threads < 0) {
+    throw InvalidArgument(
+        "cleave::ShardedModule: {} threads: expected a number of cores, or 0 for a share of this machine's. "
+        "Change ModelOptions.",
+        options.threads);
+  }
   if (!(options.dropout >= 0 && options.dropout < 1)) {
     throw InvalidArgument(
         "cleave::ShardedModule: dropout is {}: expected a probability of at least 0 and below 1. Change "
@@ -52,6 +58,15 @@ ModuleCore<C>::ModuleCore(Communicator& communicator, ModelOptions options)
 
 template <typename C>
 void ModuleCore<C>::name_units() {
+  std::set<std::string, std::less<>> known;
+  for_each_parameter([&](Name const& name, Parameter const&) {
+    if (!known.emplace(name.view()).second) {
+      throw InvalidArgument(
+          "cleave::ShardedModule: two parameters are called '{}': expected a name for each. Give their "
+          "layers different names with Named.",
+          name.view());
+    }
+  });
   std::vector<std::string> names;
   for (int unit = 0; unit != units; ++unit) {
     names.emplace_back(C::Chain::unit_name(unit).view());
