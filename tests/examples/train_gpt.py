@@ -260,8 +260,9 @@ def check_help():
         run.expect(run.out.count('Usage: ') == 1 and run.files == {}, 'printed twice, or left a file')
 
 
-def train(*arguments, ranks=1):
-    return pool.submit(Run, [*TINY, '--steps', 3, '--metrics', 'metrics.jsonl', *arguments], ranks)
+def train(*arguments, source=('--text', TEXT), ranks=1):
+    words = [*source, '--sample', 0, '--steps', 3, '--metrics', 'metrics.jsonl', *arguments]
+    return pool.submit(Run, words, ranks)
 
 
 def expect_equal(runs):
@@ -299,7 +300,7 @@ def check_training():
     parts = [train('--micro-batches', parts, ranks=2) for parts in (1, 2, 3)]
     dropout = [train('--dropout', 0.2, ranks=ranks) for ranks in (1, 2, 4)]
     file = write('text.u16', u16(TEXT.read_bytes()))
-    tokens = [train('--text', '', '--tokens', file, ranks=ranks) for ranks in (1, 2)]
+    tokens = [train(source=('--tokens', file), ranks=ranks) for ranks in (1, 2)]
     nesterov = ['--optimizer', 'sgd', '--momentum', 0.9, '--nesterov', '--schedule', 'constant', '--lr', 0.1]
     sgd = [train(*nesterov, ranks=ranks) for ranks in (1, 2)]
     runs = [[run.result().expect_success() for run in group] for group in (ranks, parts, dropout, tokens, sgd)]

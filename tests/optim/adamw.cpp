@@ -71,9 +71,9 @@ TEST_CASE("a step that was refused does not count") {
 TEST_CASE("AdamW refuses settings that torch.optim.AdamW refuses") {
   comm::Self world;
   ShardedModule<Linear<3, 2>, MeanSquaredError<2>> model(world, {.batch = 2, .threads = 1});
-  for (optim::AdamWOptions const& bad :
-       {optim::AdamWOptions{.learning_rate = -1}, optim::AdamWOptions{.beta1 = 1}, optim::AdamWOptions{.beta2 = 1},
-        optim::AdamWOptions{.beta1 = -0.1}, optim::AdamWOptions{.epsilon = -1}, optim::AdamWOptions{.weight_decay = -1}}) {
+  for (optim::AdamWOptions const& bad : {optim::AdamWOptions{.learning_rate = -1}, optim::AdamWOptions{.beta1 = 1},
+                                         optim::AdamWOptions{.beta2 = 1}, optim::AdamWOptions{.beta1 = -0.1},
+                                         optim::AdamWOptions{.epsilon = -1}, optim::AdamWOptions{.weight_decay = -1}}) {
     std::string const text = error_text<InvalidArgument>([&] { optim::AdamW(model, bad); });
     CHECK(contains(text, "cleave::optim::AdamW"));
     CHECK(contains(text, "Change AdamWOptions"));
