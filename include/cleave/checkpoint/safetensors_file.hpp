@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -32,10 +33,11 @@ static_assert(std::endian::native == std::endian::little, "cleave::checkpoint: s
 class SafetensorsFile {
 public:
   /// Throws FileError when it cannot be read, or is cut short, damaged or something else.
-  explicit SafetensorsFile(std::string path) : path_(std::move(path)), file_(path_, "safetensors file") {
+  template <std::convertible_to<std::string> Path>
+  explicit SafetensorsFile(Path const& path) : path_(path), file_(path_, "safetensors file") {
     std::string_view const json = header_text();
     std::span const data = file_.bytes().subspan(sizeof(std::uint64_t) + json.size());
-    detail::SafetensorsHeader header = detail::SafetensorsHeaderParser(path_, json, data.size()).parse();
+    detail::SafetensorsHeader header = detail::parse_safetensors_header<Path>(path_, json, data.size());
     metadata_ = std::move(header.metadata);
     for (detail::SafetensorsEntry& entry : header.entries) {
       names_.push_back(entry.tensor.name);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -29,8 +30,9 @@ class SafetensorsWriter {
 public:
   /// Reserves the whole size on disk. Throws FileError when the file cannot be made, and InvalidArgument when the
   /// format cannot hold these tensors (a name twice, a negative extent).
-  SafetensorsWriter(std::string const& path, std::vector<TensorSpec> const& tensors, Metadata const& metadata = {})
-      : SafetensorsWriter(path, detail::lay_out_safetensors(path, tensors, metadata)) {}
+  template <std::convertible_to<std::string> Path>
+  SafetensorsWriter(Path const& path, std::vector<TensorSpec> const& tensors, Metadata const& metadata = {})
+      : SafetensorsWriter(std::string(path), detail::lay_out_safetensors<Path>(path, tensors, metadata)) {}
 
   /// Elements first, first + 1, ... of a tensor of float64, float32 or bfloat16, rounded to its type. Throws FileError
   /// when the disk fails, InvalidArgument for a name, range or type that does not fit.

@@ -32,6 +32,7 @@ struct SafetensorsHeader {
 };
 
 /// Reads and checks the JSON of a safetensors file. Messages name `path`, and the tensor.
+template <typename Json>
 class SafetensorsHeaderParser {
 public:
   SafetensorsHeaderParser(std::string_view path, std::string_view json, std::uint64_t data_bytes)
@@ -39,7 +40,7 @@ public:
 
   /// Throws FileError when anything is not as the format says.
   [[nodiscard]] SafetensorsHeader parse() const {
-    nlohmann::json const root = parse_json();
+    Json const root = parse_json();
     if (!root.is_object()) {
       throw error("the header", "a JSON object", root.type_name());
     }
@@ -67,25 +68,25 @@ private:
                      expected, where, path_, found);
   }
   /// The start of a value, for messages.
-  [[nodiscard]] static std::string shown(nlohmann::json const& value) {
+  [[nodiscard]] static std::string shown(Json const& value) {
     std::string const text = value.dump(-1, ' ', true);
     return text.size() <= 60 ? text : text.substr(0, 60) + "...";
   }
   [[nodiscard]] static std::string quoted(std::string_view name) { return fmt::format("tensor '{}'", name); }
 
-  [[nodiscard]] nlohmann::json parse_json() const {
+  [[nodiscard]] Json parse_json() const {
     // A JSON library keeps one of two equal names in silence, so they are looked for while it parses.
     std::vector<std::set<std::string>> names;
-    auto const watch = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& value) {
+    auto const watch = [&](int depth, typename Json::parse_event_t event, Json& value) {
       auto const level = static_cast<std::size_t>(depth);
       if (level > deepest) { // before recursion over the parsed value can exhaust the stack
         throw error("the header", "an object of objects of arrays", "deeper nesting");
       }
-      if (event == nlohmann::json::parse_event_t::object_start) {
+      if (event == Json::parse_event_t::object_start) {
         names.resize(level + 1);
         names[level].clear();
-      } else if (event == nlohmann::json::parse_event_t::key) {
-        std::string const& name = value.get_ref<std::string const&>();
+      } else if (event == Json::parse_event_t::key) {
+        std::string const& name = value.template get_ref<std::string const&>();
         if (!names[level - 1].insert(name).second) {
           throw error("the header", "different names", fmt::format("'{}' twice", name));
         }
@@ -93,15 +94,15 @@ private:
       return true;
     };
     try {
-      return nlohmann::json::parse(json_.begin(), json_.end(), watch);
-    } catch (nlohmann::json::parse_error const& failure) {
+      return Json::parse(json_.begin(), json_.end(), watch);
+    } catch (typename Json::parse_error const& failure) {
       throw error("the header", "JSON", fmt::format("something else at byte {} of {}", failure.byte, json_.size()));
-    } catch (nlohmann::json::exception const&) {
+    } catch (typename Json::exception const&) {
       throw error("the header", "JSON with numbers of 64 bits", "a number that is too large");
     }
   }
 
-  [[nodiscard]] checkpoint::Metadata metadata(nlohmann::json const& value) const {
+  [[nodiscard]] checkpoint::Metadata metadata(Json const& value) const {
     if (!value.is_object()) {
       throw error("__metadata__", "a JSON object", value.type_name());
     }
@@ -110,12 +111,12 @@ private:
       if (!text.is_string()) {
         throw error("__metadata__", fmt::format("a string '{}'", name), text.type_name());
       }
-      all[name] = text.get_ref<std::string const&>();
+      all[name] = text.template get_ref<std::string const&>();
     }
     return all;
   }
 
-  [[nodiscard]] SafetensorsEntry entry(std::string const& name, nlohmann::json const& value) const {
+  [[nodiscard]] SafetensorsEntry entry(std::string const& name, Json const& value) const {
     if (!value.is_object()) {
       throw error(quoted(name), "a JSON object", value.type_name());
     }
@@ -136,7 +137,7 @@ private:
     return result;
   }
 
-  [[nodiscard]] nlohmann::json const& field(std::string const& name, nlohmann::json const& value,
+  [[nodiscard]] Json const& field(std::string const& name, Json const& value,
                                             char const* key) const {
     auto const found = value.find(key);
     if (found == value.end()) {
@@ -145,8 +146,8 @@ private:
     return *found;
   }
 
-  [[nodiscard]] checkpoint::Dtype dtype(std::string const& name, nlohmann::json const& value) const {
-    auto const found = value.is_string() ? checkpoint::find_dtype(value.get_ref<std::string const&>())
+  [[nodiscard]] checkpoint::Dtype dtype(std::string const& name, Json const& value) const {
+    auto const found = value.is_string() ? checkpoint::find_dtype(value.template get_ref<std::string const&>())
                                          : std::optional<checkpoint::Dtype>();
     if (!found) {
       throw error(quoted(name), "a dtype of the format (F32, BF16, ...)", shown(value));
@@ -155,11 +156,11 @@ private:
   }
 
   /// An array of numbers from 0 to 2^63 - 1.
-  [[nodiscard]] std::vector<std::uint64_t> numbers(std::string const& name, nlohmann::json const& value,
+  [[nodiscard]] std::vector<std::uint64_t> numbers(std::string const& name, Json const& value,
                                                    char const* key) const {
     std::vector<std::uint64_t> result;
-    auto const add = [&](nlohmann::json const& number) {
-      result.push_back(number.is_number_unsigned() ? number.get<std::uint64_t>()
+    auto const add = [&](Json const& number) {
+      result.push_back(number.is_number_unsigned() ? number.template get<std::uint64_t>()
                                                    : std::numeric_limits<std::uint64_t>::max());
       return result.back() <= std::numeric_limits<std::int64_t>::max();
     };
@@ -202,5 +203,17 @@ private:
   std::string_view json_;
   std::uint64_t data_bytes_;
 };
+
+/// The JSON library, found out late: a program that opens no file does not pay for compiling a parser.
+template <typename Caller>
+struct json_for {
+  using type = nlohmann::json;
+};
+
+template <typename Caller>
+[[nodiscard]] SafetensorsHeader parse_safetensors_header(std::string_view path, std::string_view json,
+                                                         std::uint64_t data_bytes) {
+  return SafetensorsHeaderParser<typename json_for<Caller>::type>(path, json, data_bytes).parse();
+}
 
 } // namespace cleave::detail

@@ -53,9 +53,10 @@ struct SafetensorsLayout {
 
 /// Places each tensor after the one before. Throws InvalidArgument when the format cannot hold them, which its own
 /// reader is asked.
-[[nodiscard]] inline SafetensorsLayout lay_out_safetensors(std::string_view path,
-                                                           std::vector<checkpoint::TensorSpec> const& tensors,
-                                                           checkpoint::Metadata const& metadata) {
+template <typename Caller>
+[[nodiscard]] SafetensorsLayout lay_out_safetensors(std::string_view path,
+                                                    std::vector<checkpoint::TensorSpec> const& tensors,
+                                                    checkpoint::Metadata const& metadata) {
   std::string json;
   std::uint64_t data_bytes = 0;
   for (checkpoint::TensorSpec const& tensor : tensors) {
@@ -73,7 +74,7 @@ struct SafetensorsLayout {
   std::memcpy(layout.front.data(), &length, sizeof(length));
   layout.front += json;
   try {
-    layout.entries = SafetensorsHeaderParser(path, json, data_bytes).parse().entries;
+    layout.entries = parse_safetensors_header<Caller>(path, json, data_bytes).entries;
   } catch (FileError const& error) {
     throw InvalidArgument(
         "expected tensors that a safetensors file can hold (each name once and UTF-8, no negative extent), "
