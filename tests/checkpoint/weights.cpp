@@ -35,7 +35,9 @@ Values save_trained(int ranks, std::string const& path) {
     optim::AdamW(model, {.learning_rate = 0.1}).step();
     Values const mine = weights_of(model);
     save_weights(path, model);
-    saved = world.rank() == 0 ? mine : saved;
+    if (world.rank() == 0) {
+      saved = mine;
+    }
   });
   return saved;
 }
@@ -51,7 +53,9 @@ Values load_into(int ranks, std::string const& path) {
     load_weights(path, model);
     CHECK(model.evaluate(rows.input, rows.targets).sum != before);
     Values const mine = weights_of(model);
-    loaded = world.rank() == 0 ? mine : loaded;
+    if (world.rank() == 0) {
+      loaded = mine;
+    }
   });
   return loaded;
 }

@@ -116,7 +116,9 @@ TEST_CASE("the mean loss and the gradient are those of the reduction's formula")
         rows.targets.insert(rows.targets.end(), one.targets.begin(), one.targets.end());
       }
       model.backward(model.loss(rows.input, rows.targets));
-      loss = world.rank() == 0 ? model.mean_loss() : loss;
+      if (world.rank() == 0) {
+        loss = model.mean_loss();
+      }
       world.barrier();
     });
     return loss;

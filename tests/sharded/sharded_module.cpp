@@ -58,7 +58,9 @@ Values first_weights(int ranks) {
   comm::Threads::run(ranks, [&](comm::Threads& world) {
     Model model(world, {.sequence = 1, .seed = 9, .threads = 1});
     auto mine = weights_of(model);
-    values = world.rank() == 0 ? mine : values;
+    if (world.rank() == 0) {
+      values = mine;
+    }
   });
   return values;
 }
@@ -157,8 +159,10 @@ TEST_CASE("an uneven Linear 3 x 3 learns as by hand, whatever the ranks") {
       model.backward(std::vector<double>(3, 1.0), 1); // the loss is the sum of the outputs
       optim::Sgd(model, {.learning_rate = 0.1}).step();
       auto const end = weights_of(model);
-      before = world.rank() == 0 ? start : before;
-      after = world.rank() == 0 ? end : after;
+      if (world.rank() == 0) {
+        before = start;
+        after = end;
+      }
       world.barrier();
     });
     for (std::size_t o = 0; o != 3; ++o) {
